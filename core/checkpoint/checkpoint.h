@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/run_context.h"
+#include "core/checkpoint/byte_source.h"
+#include "core/checkpoint/config_json.h"
+#include "core/checkpoint/file_store.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/host_tensor.h"
+#include "core/tensor/shape.h"
+
+namespace posiscope::core {
+
+/// One tensor of a checkpoint: what its header says. Its bytes stay in the file until they are read.
+struct TensorInfo {
+    std::string name;
+    DType dtype = DType::f32;
+    Shape shape;
+    std::size_t source = 0;  ///< which of Checkpoint's byte sources holds it
+    std::uint64_t begin = 0; ///< first byte in that source
+    std::uint64_t end = 0;   ///< one past the last byte
+};
+
+/// The tensors that a format's reader found, before a config or a vocabulary joins them.
+struct TensorFile {
+    std::string format; ///< id of the format, as in checkpoint_formats()
+    std::vector<std::shared_ptr<const ByteSource>> sources;
+    std::vector<TensorInfo> tensors; ///< in file order, names unique, byte ranges checked
+    std::vector<std::string> warnings;
+};
+
+/// An opened checkpoint: names, shapes and byte ranges of tensors, the config, and where the vocabulary lies.
+/// Immutable; reading a tensor is const and thread-safe.
+class Checkpoint {
+public:
+    Checkpoint(std::string location, std::string display_name, std::shared_ptr<const FileStore> store,
+               TensorFile tensor_file, ConfigJson config);
+
+    /// What was asked for ("sample:minilm-l6-first-layer", "/models/bert"): opens the same checkpoint again.
+    [[nodiscard]] const std::string& location() const { return m_location; }
+    /// Short name for lists and heads of panels.
+    [[nodiscard]] const std::string& display_name() const { return m_display_name; }
+    [[nodiscard]] const std::string& format() const { return m_tensor_file.format; }
+    [[nodiscard]] const ConfigJson& config() const { return m_config; }
+    [[nodiscard]] const FileStore& store() const { return *m_store; }
+    /// The file (or first shard) that holds the tensors, for messages.
+    [[nodiscard]] std::string weights_name() const;
+
+    [[nodiscard]] std::span<const TensorInfo> tensors() const { return m_tensor_file.tensors; }
+    /// The tensor of this very name, or null.
+    [[nodiscard]] const TensorInfo* find(std::string_view name) const;
+
+    /// The whole tensor as float32, in its own shape.
+    /// @error not_found (names it and the file), unreadable
+    [[nodiscard]] Result<HostTensor> read(std::string_view name) const;
+    /// Rows `rows` of a matrix, in that order: [rows.size(), cols]. Reads those rows only.
+    /// @error not_found, shape_mismatch (no matrix), invalid_argument (no such row), unreadable
+    [[nodiscard]] Result<HostTensor> read_rows(std::string_view name, std::span<const std::int64_t> rows) const;
+
+    /// Bytes read so far from the files that hold tensors, headers included.
+    [[nodiscard]] std::uint64_t bytes_read() const;
+    /// Size of the files that hold tensors.
+    [[nodiscard]] std::uint64_t file_size() const;
+
+    /// Soft problems met while opening, as sentences.
+    [[nodiscard]] const std::vector<std::string>& warnings() const { return m_warnings; }
+
+private:
+    [[nodiscard]] Result<const TensorInfo*> require(std::string_view name) const;
+
+    std::string m_location;
+    std::string m_display_name;
+    std::shared_ptr<const FileStore> m_store;
+    TensorFile m_tensor_file;
+    ConfigJson m_config;
+    std::vector<std::string> m_warnings;
+    std::map<std::string, std::size_t, std::less<>> m_by_name;
+};
+
+/// Opens a checkpoint: a folder with `config.json` and weights, a weight file with the config beside it, or
+/// "sample:NAME". Reads headers only.
+/// @error not_found, unreadable, unsupported_format, corrupt_file
+Result<std::shared_ptr<const Checkpoint>> open_checkpoint(const std::string& location, const RunContext& ctx);
+
+} // namespace posiscope::core

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/run_context.h"
+#include "core/tensor/host_tensor.h"
+
+namespace posiscope::core {
+
+/// Weights of one layer as plain arrays; matrices are [out, in].
+struct ForwardLayer {
+    HostTensor query_weight, query_bias, key_weight, key_bias;
+    /// What follows the attention; needed for every layer but the last one probed.
+    HostTensor value_weight, value_bias, attention_output_weight, attention_output_bias;
+    HostTensor attention_norm_gain, attention_norm_bias;
+    HostTensor feed_forward_in_weight, feed_forward_in_bias, feed_forward_out_weight, feed_forward_out_bias;
+    HostTensor feed_forward_norm_gain, feed_forward_norm_bias;
+};
+
+/// A post-norm stack and its inputs as plain arrays. Row of word w at position i: the word's row (or, where
+/// `special_content` has one for i, that row) plus position row i, then the embedding norm.
+struct ForwardModel {
+    std::int64_t heads = 0;
+    std::int64_t head_dim = 0;
+    double logit_scale = 1.0;
+    double norm_epsilon = 0.0;
+    std::string activation; ///< "gelu" (exact), "gelu_new" (tanh), "relu", "silu"
+    bool causal = false;
+    HostTensor word_rows;     ///< [words, hidden_size], token type row included
+    HostTensor position_rows; ///< [L, hidden_size]
+    struct SpecialRow {
+        std::int64_t position = 0;
+        HostTensor row; ///< [hidden_size], token type row included
+    };
+    std::vector<SpecialRow> special_content;
+    HostTensor embedding_norm_gain, embedding_norm_bias;
+    std::vector<ForwardLayer> layers; ///< layers 0 .. the probed one
+};
+
+struct ForwardOptions {
+    std::string device = "cpu";            ///< "cpu" or "cuda"
+    std::vector<std::size_t> group_of_word; ///< [words], group of each word
+    std::size_t groups = 1;
+    bool probabilities = true;
+    std::size_t threads = 1;
+};
+
+/// Sums of the last layer's maps over the words of each group, kept in double, returned as means.
+struct ForwardMaps {
+    HostTensor attention_logits;              ///< [heads, L, L] mean over all words
+    HostTensor attention_probabilities;       ///< the same, or empty
+    HostTensor group_attention_logits;        ///< [groups, heads, L, L]
+    HostTensor group_attention_probabilities; ///< the same, or empty
+    std::string device;                       ///< "cpu", "cuda:0"
+    std::vector<std::string> warnings;
+};
+
+/// Forward passes over plain arrays. Implemented on LibTorch in a library of its own that is opened on demand, and
+/// by a fake in tests; nothing here knows torch.
+class Engine {
+public:
+    virtual ~Engine() = default;
+
+    /// "LibTorch 1.13.1"
+    [[nodiscard]] virtual std::string version() const = 0;
+    /// Which matrix kernels run, for About and provenance ("OpenBLAS, Haswell kernels").
+    [[nodiscard]] virtual std::string kernels() const = 0;
+    /// "cpu", and "cuda:0 NVIDIA H200" and so on.
+    [[nodiscard]] virtual std::vector<std::string> devices() const = 0;
+    [[nodiscard]] virtual bool has_cuda() const = 0;
+    /// Soft problems of this engine (reference BLAS, wrong products).
+    [[nodiscard]] virtual std::vector<std::string> warnings() const = 0;
+
+    /// Attention maps of the last of `model.layers`, averaged over words. Words run in batches sized to memory;
+    /// memory does not grow with their number. Where CUDA runs out of memory the batch is halved.
+    /// @error invalid_argument (no such device), out_of_memory, numeric_failure, cancelled
+    virtual Result<ForwardMaps> attention_maps(const ForwardModel& model, const ForwardOptions& options,
+                                               const RunContext& ctx) = 0;
+};
+
+/// The engine library, opened on first use and kept for the life of the program. Thread-safe. Tests install a fake.
+/// @error not_found: the library is missing or does not load, with the loader's reason
+Result<Engine*> load_engine();
+
+/// Puts `engine` in the place of the library (null: back to the library). For tests.
+void install_engine(std::shared_ptr<Engine> engine);
+
+} // namespace posiscope::core

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/result.h"
+#include "core/base/run_context.h"
+#include "core/model/open_model.h"
+#include "core/probe/probe_result.h"
+
+namespace posiscope::core {
+
+/// Runs the identical-word probe: L copies of one word through the network, the attention of one layer averaged
+/// over words, so that what is left is what position does.
+/// Source: Wang et al., "On Position Embeddings in BERT", ICLR 2021 (identical-word probing).
+/// The first layer is computed in closed form (first_layer.h); the engine is opened only where a forward pass is
+/// needed or asked for.
+/// @error invalid_argument (length over the table, no such layer or stack, padding token as the word, unknown id or
+///        word), not_found (a missing weight), shape_mismatch, numeric_failure (NaN or infinite weights, with the
+///        tensor), unreadable, out_of_memory, cancelled
+Result<ProbeResult> run_identical_word_probe(const OpenModel& model, const ProbeOptions& options,
+                                             const RunContext& ctx);
+
+} // namespace posiscope::core
