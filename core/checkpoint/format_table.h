@@ -24,8 +24,8 @@ struct CheckpointFormat {
 /// THE list of file formats, in the order in which they are tried.
 std::span<const CheckpointFormat> checkpoint_formats();
 
-/// What a file that no format recognises seems to be, as the end of a sentence ("a Git LFS pointer: fetch the file
-/// itself with 'git lfs pull'").
+/// What a file that no format recognises seems to be, to follow "is" in a sentence ("a Git LFS pointer, not the file
+/// itself; ..."); empty where nothing is known.
 std::string describe_unknown_content(const ByteSource& source);
 
 } // namespace posiscope::core

@@ -45,9 +45,12 @@ private:
     std::size_t m_drawable = 0;
 };
 
-/// Reads the vocabulary beside a checkpoint (vocab.tsv, vocab.txt). A missing or broken one is a warning: words are
-/// then shown by id, and every row that is not special may be drawn.
-Vocabulary read_vocabulary(const Checkpoint& checkpoint, const Architecture& architecture,
+struct ModelFamily;
+
+/// Reads the vocabulary beside a checkpoint (vocab.tsv, vocab.txt) and lets the family mark special tokens and the
+/// words that may be drawn. A missing or broken one is a warning: words are then shown by id, and every row that is
+/// not special may be drawn.
+Vocabulary read_vocabulary(const Checkpoint& checkpoint, Architecture& architecture, const ModelFamily& family,
                            std::vector<std::string>& warnings);
 
 } // namespace posiscope::core

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/family_table.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "core/base/text.h"
+#include "core/model/families/families.h"
+
+namespace posiscope::core {
+
+std::span<const ModelFamily> model_families()
+{
+    static const std::array families{
+        bert_family(),
+    };
+    return families;
+}
+
+Result<const ModelFamily*> find_family(const Checkpoint& checkpoint, std::vector<std::string>& notes)
+{
+    std::vector<std::string> known;
+    for (const ModelFamily& family : model_families())
+        for (const std::string_view type : family.model_types) known.emplace_back(type);
+
+    const auto type = checkpoint.config().optional_text("model_type");
+    if (!type) return type.error();
+    if (*type) {
+        for (const ModelFamily& family : model_families())
+            if (std::find(family.model_types.begin(), family.model_types.end(), **type) != family.model_types.end())
+                return &family;
+        return Error{ErrorCode::unsupported_model,
+                     in_quotes(checkpoint.config().file_name()) + ": the model_type " + in_quotes(**type, 60) +
+                         " is not known; known are " + join_for_message(known, 100),
+                     "recognising the network"};
+    }
+    for (const ModelFamily& family : model_families()) {
+        const TensorNames names(checkpoint, {family.name_prefixes.begin(), family.name_prefixes.end()});
+        if (std::all_of(family.signature.begin(), family.signature.end(),
+                        [&](std::string_view name) { return names.find(name) != nullptr; })) {
+            notes.push_back(in_quotes(checkpoint.config().file_name()) +
+                            " has no 'model_type'; the tensor names are those of " + std::string(family.label));
+            return &family;
+        }
+    }
+    return Error{ErrorCode::unsupported_model,
+                 in_quotes(checkpoint.config().file_name()) +
+                     " has no 'model_type', and the tensor names are of no known family; known are " +
+                     join_for_message(known, 100),
+                 "recognising the network"};
+}
+
+} // namespace posiscope::core
