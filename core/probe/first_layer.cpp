@@ -1,0 +1,573 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/probe/first_layer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <span>
+
+#include "core/kernels/kernel_set.h"
+#include "core/kernels/thread_pool.h"
+
+namespace posiscope::core {
+namespace {
+
+/// Words whose products are summed in float32 before they go into a double sum.
+constexpr std::size_t words_per_chunk = 64;
+/// Words whose probabilities are summed in float32.
+constexpr std::size_t words_per_softmax_sum = 16;
+/// Words that are projected at once; bounds the memory.
+constexpr std::size_t words_per_pass = 2048;
+/// Rows of a product that one thread computes.
+constexpr std::size_t rows_per_block = 64;
+
+std::size_t dim(const HostTensor& tensor, std::size_t axis)
+{
+    return static_cast<std::size_t>(tensor.dim(axis));
+}
+
+/// A run of words of one group.
+struct Chunk {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::size_t group = 0;
+    [[nodiscard]] std::size_t size() const { return end - begin; }
+};
+
+std::vector<Chunk> divide(const FirstLayerOptions& options, std::size_t words)
+{
+    std::vector<Chunk> chunks;
+    const auto add = [&](std::size_t begin, std::size_t end, std::size_t group) {
+        for (std::size_t at = begin; at < end; at += words_per_chunk)
+            chunks.push_back({at, std::min(at + words_per_chunk, end), group});
+    };
+    if (!options.group_spread) {
+        add(0, words, 0);
+        return chunks;
+    }
+    std::size_t begin = 0;
+    for (std::size_t group = 0; group < options.group_sizes.size(); ++group) {
+        add(begin, begin + options.group_sizes[group], group);
+        begin += options.group_sizes[group];
+    }
+    return chunks;
+}
+
+/// out[r] = row r of `rows` without its feature mean (LayerNorm only), and its squared length.
+void center_rows(const HostTensor& rows, std::size_t first, std::size_t count, NormKind norm, float* out,
+                 std::vector<double>& squared_length)
+{
+    const std::size_t d = dim(rows, 1);
+    squared_length.resize(count);
+    parallel_blocks((count + rows_per_block - 1) / rows_per_block, [&](std::size_t block) {
+        for (std::size_t r = block * rows_per_block; r < std::min(count, (block + 1) * rows_per_block); ++r) {
+            const float* in = rows.data() + (first + r) * d;
+            double mean = 0.0;
+            if (norm == NormKind::layer_norm) {
+                for (std::size_t f = 0; f < d; ++f) mean += static_cast<double>(in[f]);
+                mean /= static_cast<double>(d);
+            }
+            double square = 0.0;
+            for (std::size_t f = 0; f < d; ++f) {
+                const float centered = static_cast<float>(static_cast<double>(in[f]) - mean);
+                out[r * d + f] = centered;
+                square += static_cast<double>(centered) * static_cast<double>(centered);
+            }
+            squared_length[r] = square;
+        }
+    });
+}
+
+/// The first layer prepared for any number of words: folded weights, projected positions and constants.
+class ClosedForm {
+public:
+    explicit ClosedForm(const FirstLayer& layer);
+
+    /// Projects words first .. first + count - 1 and finds their norm factors.
+    void project_words(std::size_t first, std::size_t count);
+
+    const FirstLayer& layer;
+    std::size_t length, heads, head_dim, width; ///< width = heads * head_dim
+    std::size_t classes;                        ///< of constant rows: 0 is plain, then one a special token
+    std::vector<std::size_t> class_of;          ///< [L]
+
+    std::vector<float> word_projected;     ///< [count, 2 * width]: query, then key
+    std::vector<float> position_projected; ///< [L, 2 * width]
+    std::vector<float> constant_projected; ///< [classes, 2 * width]
+    std::vector<float> alpha, beta;        ///< [count, L]: factors of the word's and the position's part
+
+private:
+    void project(const std::vector<float>& rows, std::size_t count, std::vector<float>& out) const;
+    void find_factors(const std::vector<float>& words, const std::vector<double>& word_squares, std::size_t count,
+                      std::vector<float>& out) const;
+    void project_special();
+
+    std::size_t m_features;
+    std::vector<float> m_folded;           ///< [2 * width, d]: query and key weights times the norm's gain
+    std::vector<float> m_positions;        ///< [L, d], centred
+    std::vector<double> m_position_squares; ///< [L]
+    std::vector<float> m_special_factor;   ///< [L]: norm factor of special rows
+};
+
+ClosedForm::ClosedForm(const FirstLayer& first_layer)
+    : layer(first_layer), length(dim(first_layer.position_rows, 0)), heads(first_layer.heads),
+      head_dim(first_layer.head_dim), width(heads * head_dim), classes(1 + first_layer.special_content.size()),
+      class_of(length, 0), m_features(dim(first_layer.position_rows, 1)), m_special_factor(length, 0.0f)
+{
+    const std::size_t d = m_features;
+    m_folded.resize(2 * width * d);
+    constant_projected.assign(classes * 2 * width, 0.0f);
+    parallel_blocks((2 * width + rows_per_block - 1) / rows_per_block, [&](std::size_t block) {
+        for (std::size_t r = block * rows_per_block; r < std::min(2 * width, (block + 1) * rows_per_block); ++r) {
+            const bool is_query = r < width;
+            const std::size_t row = is_query ? r : r - width;
+            const HostTensor& bias = is_query ? layer.query_bias : layer.key_bias;
+            const float* weight = (is_query ? layer.query_weight : layer.key_weight).data() + row * d;
+            // The logit scale goes with the query.
+            const double scale = is_query ? layer.logit_scale : 1.0;
+            double constant = bias.empty() ? 0.0 : static_cast<double>(bias.data()[row]);
+            for (std::size_t f = 0; f < d; ++f) {
+                const double w = static_cast<double>(weight[f]);
+                const double gain = layer.norm_gain.empty() ? 1.0 : static_cast<double>(layer.norm_gain.data()[f]);
+                if (!layer.norm_bias.empty()) constant += w * static_cast<double>(layer.norm_bias.data()[f]);
+                m_folded[r * d + f] = static_cast<float>(scale * w * gain);
+            }
+            constant_projected[r] = static_cast<float>(scale * constant);
+        }
+    });
+    m_positions.resize(length * d);
+    center_rows(layer.position_rows, 0, length, layer.norm, m_positions.data(), m_position_squares);
+    project(m_positions, length, position_projected);
+    project_special();
+}
+
+/// A special token at position i is the constant row a_i * (its projection) + the plain constant, and its position
+/// part keeps the factor a_i.
+void ClosedForm::project_special()
+{
+    for (std::size_t s = 0; s < layer.special_content.size(); ++s) {
+        const SpecialContent& special = layer.special_content[s];
+        const HostTensor content({1, static_cast<std::int64_t>(m_features)},
+                                 {special.row.values().begin(), special.row.values().end()});
+        std::vector<float> centered(m_features), factors, projected;
+        std::vector<double> square;
+        center_rows(content, 0, 1, layer.norm, centered.data(), square);
+        project(centered, 1, projected);
+        find_factors(centered, square, 1, factors);
+        const float factor = factors[special.position];
+        for (std::size_t c = 0; c < 2 * width; ++c)
+            constant_projected[(s + 1) * 2 * width + c] = constant_projected[c] + factor * projected[c];
+        class_of[special.position] = s + 1;
+        m_special_factor[special.position] = factor;
+    }
+}
+
+void ClosedForm::project(const std::vector<float>& rows, std::size_t count, std::vector<float>& out) const
+{
+    out.resize(count * 2 * width);
+    parallel_blocks((count + rows_per_block - 1) / rows_per_block, [&](std::size_t block) {
+        const std::size_t first = block * rows_per_block;
+        const std::size_t here = std::min(rows_per_block, count - first);
+        kernels().multiply_nt(here, 2 * width, m_features, rows.data() + first * m_features, m_features,
+                              m_folded.data(), m_features, out.data() + first * 2 * width, 2 * width);
+    });
+}
+
+/// out [count, L]: a_wi = 1 / sqrt((|u_w|^2 + 2 u_w.v_i + |v_i|^2) / d + epsilon); 1 where there is no norm.
+void ClosedForm::find_factors(const std::vector<float>& words, const std::vector<double>& word_squares,
+                              std::size_t count, std::vector<float>& out) const
+{
+    out.assign(count * length, 1.0f);
+    if (layer.norm == NormKind::none) return;
+    parallel_blocks((count + rows_per_block - 1) / rows_per_block, [&](std::size_t block) {
+        const std::size_t first = block * rows_per_block;
+        const std::size_t here = std::min(rows_per_block, count - first);
+        float* products = out.data() + first * length;
+        kernels().multiply_nt(here, length, m_features, words.data() + first * m_features, m_features,
+                              m_positions.data(), m_features, products, length);
+        for (std::size_t w = 0; w < here; ++w)
+            for (std::size_t i = 0; i < length; ++i) {
+                float& entry = products[w * length + i];
+                const double square =
+                    word_squares[first + w] + 2.0 * static_cast<double>(entry) + m_position_squares[i];
+                const double mean_square = std::max(square, 0.0) / static_cast<double>(m_features);
+                entry = static_cast<float>(1.0 / std::sqrt(mean_square + layer.norm_epsilon));
+            }
+    });
+}
+
+void ClosedForm::project_words(std::size_t first, std::size_t count)
+{
+    std::vector<float> words(count * m_features);
+    std::vector<double> squares;
+    center_rows(layer.word_rows, first, count, layer.norm, words.data(), squares);
+    project(words, count, word_projected);
+    find_factors(words, squares, count, beta);
+    alpha = beta;
+    for (std::size_t i = 0; i < length; ++i) {
+        if (class_of[i] == 0) continue;
+        for (std::size_t w = 0; w < count; ++w) {
+            alpha[w * length + i] = 0.0f;
+            beta[w * length + i] = m_special_factor[i];
+        }
+    }
+}
+
+/// Double sums over words of one head.
+struct HeadSums {
+    std::vector<double> logits, probabilities;
+    std::vector<double> word_word, word_position, position_word, position_position;
+};
+
+/// Scalar products of one head between the classes of rows: what does not depend on words.
+struct HeadConstants {
+    HeadConstants(const ClosedForm& form, std::size_t head);
+
+    std::vector<float> position_position; ///< [L, L]: position query . position key
+    std::vector<float> constant_position; ///< [classes, L]: constant query . position key
+    std::vector<float> position_constant; ///< [L, classes]: position query . constant key
+    std::vector<float> constant_constant; ///< [classes, classes]
+    /// The same two spread out over keys, for the softmax; empty where there is only one class, since what is
+    /// constant in a row does not change its softmax.
+    std::vector<float> position_constant_full, constant_constant_full;
+};
+
+HeadConstants::HeadConstants(const ClosedForm& form, std::size_t head)
+{
+    const std::size_t L = form.length, R = form.classes, stride = 2 * form.width;
+    const float* position_query = form.position_projected.data() + head * form.head_dim;
+    const float* position_key = position_query + form.width;
+    const float* constant_query = form.constant_projected.data() + head * form.head_dim;
+    const float* constant_key = constant_query + form.width;
+    const auto products = [&](std::size_t m, std::size_t n, const float* a, const float* b, std::vector<float>& out) {
+        out.resize(m * n);
+        kernels().multiply_nt(m, n, form.head_dim, a, stride, b, stride, out.data(), n);
+    };
+    products(L, L, position_query, position_key, position_position);
+    products(R, L, constant_query, position_key, constant_position);
+    products(L, R, position_query, constant_key, position_constant);
+    products(R, R, constant_query, constant_key, constant_constant);
+    if (R == 1) return;
+    position_constant_full.resize(L * L);
+    constant_constant_full.resize(L * L);
+    for (std::size_t i = 0; i < L; ++i)
+        for (std::size_t j = 0; j < L; ++j) {
+            position_constant_full[i * L + j] = position_constant[i * R + form.class_of[j]];
+            constant_constant_full[i * L + j] = constant_constant[form.class_of[i] * R + form.class_of[j]];
+        }
+}
+
+/// Sums of the norm factors over the words of each chunk of a pass: the same for every head.
+struct FactorSums {
+    FactorSums(const ClosedForm& form, std::span<const Chunk> chunks, std::size_t first_word);
+
+    std::vector<std::vector<float>> beta_beta; ///< per chunk [L, L]
+    std::vector<std::vector<double>> beta;     ///< per chunk [L]
+};
+
+FactorSums::FactorSums(const ClosedForm& form, std::span<const Chunk> chunks, std::size_t first_word)
+    : beta_beta(chunks.size()), beta(chunks.size())
+{
+    const std::size_t L = form.length;
+    parallel_blocks(chunks.size(), [&](std::size_t c) {
+        const float* rows = form.beta.data() + (chunks[c].begin - first_word) * L;
+        beta_beta[c].resize(L * L);
+        kernels().multiply_tn(L, L, chunks[c].size(), rows, L, rows, L, beta_beta[c].data(), L);
+        beta[c].assign(L, 0.0);
+        for (std::size_t w = 0; w < chunks[c].size(); ++w)
+            kernels().add_to_double(rows + w * L, beta[c].data(), L);
+    });
+}
+
+/// One head over the words of one pass.
+class HeadPass {
+public:
+    HeadPass(const ClosedForm& closed_form, const FactorSums& factors, std::size_t head, std::size_t words);
+
+    /// sum [L, L] = logits of the chunk's words, summed.
+    void sum_logits(std::size_t chunk, std::size_t begin, std::size_t size, float* sum);
+    /// sums [L, L] += probabilities of the chunk's words.
+    void add_probabilities(std::size_t begin, std::size_t size, double* sums);
+    void add_terms(std::size_t chunk, std::size_t begin, std::size_t size, HeadSums& sums);
+
+private:
+    const ClosedForm& form;
+    const FactorSums& m_factors;
+    HeadConstants m_constants;
+    std::vector<float> m_word_word;       ///< [words]: query . key of the word's own parts
+    std::vector<float> m_word_position;   ///< [words, L]: word query . position key
+    std::vector<float> m_position_word;   ///< [words, L]: word key . position query
+    std::vector<float> m_word_constant;   ///< [words, classes]: word query . constant key
+    std::vector<float> m_constant_word;   ///< [words, classes]: word key . constant query
+    std::vector<float> m_left, m_right;   ///< [2 * words, L]: logits of the words = left^T right + the rest
+};
+
+HeadPass::HeadPass(const ClosedForm& closed_form, const FactorSums& factors, std::size_t head, std::size_t words)
+    : form(closed_form), m_factors(factors), m_constants(closed_form, head), m_word_word(words)
+{
+    const std::size_t L = form.length, R = form.classes, stride = 2 * form.width, n = form.head_dim;
+    const float* word_query = form.word_projected.data() + head * n;
+    const float* word_key = word_query + form.width;
+    const float* position_query = form.position_projected.data() + head * n;
+    const float* constant_query = form.constant_projected.data() + head * n;
+    const auto products = [&](const float* a, const float* b, std::size_t columns, std::vector<float>& out) {
+        out.resize(words * columns);
+        kernels().multiply_nt(words, columns, n, a, stride, b, stride, out.data(), columns);
+    };
+    products(word_query, position_query + form.width, L, m_word_position);
+    products(word_key, position_query, L, m_position_word);
+    products(word_query, constant_query + form.width, R, m_word_constant);
+    products(word_key, constant_query, R, m_constant_word);
+
+    m_left.resize(2 * words * L);
+    m_right.resize(2 * words * L);
+    for (std::size_t w = 0; w < words; ++w) {
+        float dot = 0.0f;
+        for (std::size_t f = 0; f < n; ++f) dot += word_query[w * stride + f] * word_key[w * stride + f];
+        m_word_word[w] = dot;
+        const float* alpha = form.alpha.data() + w * L;
+        const float* beta = form.beta.data() + w * L;
+        const float* word_position = m_word_position.data() + w * L;
+        const float* position_word = m_position_word.data() + w * L;
+        const float* word_constant = m_word_constant.data() + w * R;
+        const float* constant_word = m_constant_word.data() + w * R;
+        float* left = m_left.data() + 2 * w * L;
+        float* right = m_right.data() + 2 * w * L;
+        for (std::size_t i = 0; i < L; ++i) {
+            left[i] = alpha[i];
+            right[i] = alpha[i] * dot + beta[i] * word_position[i] + word_constant[form.class_of[i]];
+            left[L + i] = beta[i] * position_word[i] + constant_word[form.class_of[i]];
+            right[L + i] = alpha[i];
+        }
+    }
+}
+
+void HeadPass::sum_logits(std::size_t chunk, std::size_t begin, std::size_t size, float* sum)
+{
+    const std::size_t L = form.length, R = form.classes;
+    kernels().multiply_tn(L, L, 2 * size, m_left.data() + 2 * begin * L, L, m_right.data() + 2 * begin * L, L, sum, L);
+    const float* beta_beta = m_factors.beta_beta[chunk].data();
+    const std::vector<double>& beta = m_factors.beta[chunk];
+    std::vector<float> row_constant(R), beta_sum(beta.begin(), beta.end());
+    for (std::size_t i = 0; i < L; ++i) {
+        for (std::size_t r = 0; r < R; ++r)
+            row_constant[r] = beta_sum[i] * m_constants.position_constant[i * R + r] +
+                              static_cast<float>(size) * m_constants.constant_constant[form.class_of[i] * R + r];
+        const float* position_position = m_constants.position_position.data() + i * L;
+        const float* constant_position = m_constants.constant_position.data() + form.class_of[i] * L;
+        float* out = sum + i * L;
+        if (R == 1) {
+            for (std::size_t j = 0; j < L; ++j)
+                out[j] += beta_beta[i * L + j] * position_position[j] + beta_sum[j] * constant_position[j] +
+                          row_constant[0];
+        } else {
+            for (std::size_t j = 0; j < L; ++j)
+                out[j] += beta_beta[i * L + j] * position_position[j] + beta_sum[j] * constant_position[j] +
+                          row_constant[form.class_of[j]];
+        }
+    }
+}
+
+void HeadPass::add_probabilities(std::size_t begin, std::size_t size, double* sums)
+{
+    const std::size_t L = form.length;
+    std::vector<float> scratch(L), part(L * L);
+    WordSoftmax word;
+    word.length = L;
+    word.position_position = m_constants.position_position.data();
+    word.constant_position = m_constants.constant_position.data();
+    word.class_of_row = form.class_of.data();
+    if (!m_constants.position_constant_full.empty()) {
+        word.position_constant = m_constants.position_constant_full.data();
+        word.additive = m_constants.constant_constant_full.data();
+    }
+    word.causal = form.layer.causal;
+    word.scratch = scratch.data();
+    for (std::size_t first = begin; first < begin + size; first += words_per_softmax_sum) {
+        std::fill(part.begin(), part.end(), 0.0f);
+        for (std::size_t w = first; w < std::min(first + words_per_softmax_sum, begin + size); ++w) {
+            word.alpha = form.alpha.data() + w * L;
+            word.beta = form.beta.data() + w * L;
+            word.word_key = m_right.data() + 2 * w * L;
+            word.word_query = m_left.data() + (2 * w + 1) * L;
+            kernels().add_word_softmax(word, part.data());
+        }
+        kernels().add_to_double(part.data(), sums, L * L);
+    }
+}
+
+void HeadPass::add_terms(std::size_t chunk, std::size_t begin, std::size_t size, HeadSums& sums)
+{
+    const std::size_t L = form.length, R = form.classes;
+    std::vector<float> part(L * L), left(2 * size * L), right(2 * size * L);
+    const auto add_product = [&](std::size_t rows, std::vector<double>& sum) {
+        kernels().multiply_tn(L, L, rows, left.data(), L, right.data(), L, part.data(), L);
+        kernels().add_to_double(part.data(), sum.data(), L * L);
+    };
+    const auto for_each_entry = [&](const auto& fill) {
+        for (std::size_t w = 0; w < size; ++w)
+            for (std::size_t i = 0; i < L; ++i) fill(w, (begin + w) * L + i, begin + w, i);
+    };
+    for_each_entry([&](std::size_t row, std::size_t at, std::size_t w, std::size_t i) {
+        const std::size_t r = form.class_of[i];
+        left[2 * row * L + i] = right[(2 * row + 1) * L + i] = form.alpha[at];
+        right[2 * row * L + i] = form.alpha[at] * m_word_word[w] + m_word_constant[w * R + r];
+        left[(2 * row + 1) * L + i] = m_constant_word[w * R + r];
+    });
+    add_product(2 * size, sums.word_word);
+    for_each_entry([&](std::size_t row, std::size_t at, std::size_t, std::size_t i) {
+        left[row * L + i] = form.alpha[at];
+        right[row * L + i] = form.beta[at] * m_word_position[at];
+    });
+    add_product(size, sums.word_position);
+    for_each_entry([&](std::size_t row, std::size_t at, std::size_t, std::size_t i) {
+        left[row * L + i] = form.beta[at] * m_position_word[at];
+        right[row * L + i] = form.alpha[at];
+    });
+    add_product(size, sums.position_word);
+
+    const std::vector<double>& beta = m_factors.beta[chunk];
+    const auto as_double = [](float value) { return static_cast<double>(value); };
+    for (std::size_t i = 0; i < L; ++i)
+        for (std::size_t j = 0; j < L; ++j) {
+            const std::size_t at = i * L + j;
+            const std::size_t query_class = form.class_of[i], key_class = form.class_of[j];
+            sums.word_word[at] +=
+                static_cast<double>(size) * as_double(m_constants.constant_constant[query_class * R + key_class]);
+            sums.word_position[at] += beta[j] * as_double(m_constants.constant_position[query_class * L + j]);
+            sums.position_word[at] += beta[i] * as_double(m_constants.position_constant[i * R + key_class]);
+            sums.position_position[at] +=
+                as_double(m_factors.beta_beta[chunk][at]) * as_double(m_constants.position_position[at]);
+        }
+}
+
+/// Progress from several threads, one call at a time, none after the run was asked to stop.
+class SharedProgress {
+public:
+    SharedProgress(const RunContext& ctx, std::size_t total) : m_ctx(ctx), m_total(total) {}
+
+    [[nodiscard]] bool stopped() const { return m_ctx.cancelled(); }
+    void step()
+    {
+        const std::lock_guard lock(m_mutex);
+        ++m_done;
+        if (!stopped()) m_ctx.report({"probe", m_done, m_total});
+    }
+
+private:
+    const RunContext& m_ctx;
+    std::mutex m_mutex;
+    std::size_t m_done = 0;
+    std::size_t m_total;
+};
+
+void store_mean(const std::vector<double>& sums, double count, float* out)
+{
+    for (std::size_t n = 0; n < sums.size(); ++n) out[n] = static_cast<float>(sums[n] / count);
+}
+
+} // namespace
+
+Result<FirstLayerMaps> first_layer_attention(const FirstLayer& layer, const FirstLayerOptions& options,
+                                             const RunContext& ctx)
+{
+    const std::size_t words = dim(layer.word_rows, 0);
+    const std::vector<Chunk> chunks = divide(options, words);
+    if (ctx.cancelled()) return cancelled_error("the probe");
+    ClosedForm form(layer);
+    const std::size_t L = form.length, cells = L * L;
+    const std::size_t groups = options.group_spread ? options.group_sizes.size() : 0;
+
+    FirstLayerMaps maps;
+    const auto H = static_cast<std::int64_t>(form.heads), side = static_cast<std::int64_t>(L);
+    maps.attention_logits = HostTensor({H, side, side});
+    if (options.probabilities) maps.attention_probabilities = HostTensor({H, side, side});
+    if (groups > 0) {
+        maps.group_attention_logits = HostTensor({static_cast<std::int64_t>(groups), H, side, side});
+        if (options.probabilities)
+            maps.group_attention_probabilities = HostTensor({static_cast<std::int64_t>(groups), H, side, side});
+    }
+
+    std::vector<HeadSums> sums(form.heads);
+    for (HeadSums& head : sums) {
+        head.logits.assign(cells, 0.0);
+        if (options.probabilities) head.probabilities.assign(cells, 0.0);
+        if (options.terms)
+            for (auto* term : {&head.word_word, &head.word_position, &head.position_word, &head.position_position})
+                term->assign(cells, 0.0);
+    }
+    // Sums of the group that is being added up; a group may reach over several passes.
+    std::vector<HeadSums> group_sums(form.heads);
+    for (HeadSums& head : group_sums) {
+        head.logits.assign(cells, 0.0);
+        if (options.probabilities) head.probabilities.assign(cells, 0.0);
+    }
+
+    SharedProgress progress(ctx, chunks.size() * form.heads);
+    for (std::size_t first_chunk = 0; first_chunk < chunks.size();) {
+        std::size_t last_chunk = first_chunk;
+        const std::size_t first_word = chunks[first_chunk].begin;
+        while (last_chunk < chunks.size() && chunks[last_chunk].end - first_word <= words_per_pass) ++last_chunk;
+        const std::span<const Chunk> pass(chunks.data() + first_chunk, last_chunk - first_chunk);
+        const std::size_t pass_words = pass.back().end - first_word;
+        if (ctx.cancelled()) return cancelled_error("the probe");
+        form.project_words(first_word, pass_words);
+        const FactorSums factors(form, pass, first_word);
+
+        parallel_blocks(form.heads, [&](std::size_t h) {
+            if (progress.stopped()) return;
+            HeadPass head(form, factors, h, pass_words);
+            std::vector<float> part(cells);
+            for (std::size_t c = 0; c < pass.size(); ++c) {
+                if (progress.stopped()) return;
+                const Chunk& chunk = pass[c];
+                const std::size_t begin = chunk.begin - first_word;
+                head.sum_logits(c, begin, chunk.size(), part.data());
+                kernels().add_to_double(part.data(), group_sums[h].logits.data(), cells);
+                if (options.probabilities)
+                    head.add_probabilities(begin, chunk.size(), group_sums[h].probabilities.data());
+                if (options.terms) head.add_terms(c, begin, chunk.size(), sums[h]);
+                const std::size_t next = first_chunk + c + 1;
+                if (next == chunks.size() || chunks[next].group != chunk.group) {
+                    const double count = groups > 0 ? static_cast<double>(options.group_sizes[chunk.group])
+                                                    : static_cast<double>(words);
+                    const auto finish = [&](std::vector<double>& group, std::vector<double>& total, HostTensor& out) {
+                        if (groups > 0) store_mean(group, count, out.data() + (chunk.group * form.heads + h) * cells);
+                        for (std::size_t n = 0; n < cells; ++n) total[n] += group[n];
+                        std::fill(group.begin(), group.end(), 0.0);
+                    };
+                    finish(group_sums[h].logits, sums[h].logits, maps.group_attention_logits);
+                    if (options.probabilities)
+                        finish(group_sums[h].probabilities, sums[h].probabilities,
+                               maps.group_attention_probabilities);
+                }
+                progress.step();
+            }
+        });
+        first_chunk = last_chunk;
+    }
+    if (ctx.cancelled()) return cancelled_error("the probe");
+
+    const auto count = static_cast<double>(words);
+    const auto add_term = [&](const char* id, std::vector<double> HeadSums::*member) {
+        ProbeTerm term{id, HostTensor({H, side, side})};
+        for (std::size_t h = 0; h < form.heads; ++h) store_mean(sums[h].*member, count, term.values.data() + h * cells);
+        maps.terms.push_back(std::move(term));
+    };
+    for (std::size_t h = 0; h < form.heads; ++h) {
+        store_mean(sums[h].logits, count, maps.attention_logits.data() + h * cells);
+        if (options.probabilities)
+            store_mean(sums[h].probabilities, count, maps.attention_probabilities.data() + h * cells);
+    }
+    if (options.terms) {
+        add_term("word_word", &HeadSums::word_word);
+        add_term("word_position", &HeadSums::word_position);
+        add_term("position_word", &HeadSums::position_word);
+        add_term("position_position", &HeadSums::position_position);
+    }
+    return maps;
+}
+
+} // namespace posiscope::core
