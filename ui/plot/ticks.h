@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <vector>
+
+#include <QString>
+
+#include "ui/plot/color_scale.h"
+
+namespace posiscope::ui {
+
+/// A mark on an axis: where, and what it says. Both the window and the exported figures take theirs from here.
+struct Tick {
+    double at = 0.0;
+    QString label;
+};
+
+/// Round values inside [lower, upper], at most `most` of them (at least 2), all with the same number of decimals.
+std::vector<Tick> value_ticks(double lower, double upper, int most);
+
+/// Whole positions or offsets inside [first, last], at most `most`.
+std::vector<Tick> integer_ticks(int first, int last, int most);
+
+/// Marks of a colour bar; `at` is the place on the colour map, 0 .. 1. A logarithmic scale gets powers of ten, and
+/// 2 and 5 times them where there are few.
+std::vector<Tick> color_bar_ticks(const ColorScale& scale, int most);
+
+/// A value for reading: about four significant digits, a true minus sign, "no value" for NaN.
+QString value_text(double value);
+
+/// Decimals that show `step` exactly enough: 2 for 0.05; 0 for 5.
+int decimals_for_step(double step);
+
+/// Fixed decimals with a true minus sign and never "-0".
+QString fixed_text(double value, int decimals);
+
+} // namespace posiscope::ui
