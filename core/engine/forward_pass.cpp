@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/engine/forward_pass.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <ATen/ops/all.h>
+#include <ATen/ops/erf.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/leaky_relu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/mish.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "core/base/text.h"
+#include "core/engine/torch_bridge.h"
+#include "core/tensor/shape.h"
+
+namespace posiscope::core {
+namespace {
+
+constexpr const char* where = "forward pass";
+
+using ActivationFunction = at::Tensor (*)(const at::Tensor&);
+
+at::Tensor gelu_exact(const at::Tensor& x)
+{
+    return at::gelu(x);
+}
+at::Tensor gelu_tanh(const at::Tensor& x)
+{
+    return at::gelu(x, "tanh");
+}
+at::Tensor gelu_clipped(const at::Tensor& x)
+{
+    return at::gelu(x).clamp(-10.0, 10.0);
+}
+at::Tensor quick_gelu(const at::Tensor& x)
+{
+    return x.mul(at::sigmoid(x.mul(1.702)));
+}
+at::Tensor relu(const at::Tensor& x)
+{
+    return at::relu(x);
+}
+at::Tensor relu_squared(const at::Tensor& x)
+{
+    const at::Tensor positive = at::relu(x);
+    return positive.mul(positive);
+}
+at::Tensor relu_six(const at::Tensor& x)
+{
+    return x.clamp(0.0, 6.0);
+}
+at::Tensor leaky_relu(const at::Tensor& x)
+{
+    return at::leaky_relu(x);
+}
+at::Tensor silu(const at::Tensor& x)
+{
+    return at::silu(x);
+}
+at::Tensor mish(const at::Tensor& x)
+{
+    return at::mish(x);
+}
+at::Tensor sigmoid(const at::Tensor& x)
+{
+    return at::sigmoid(x);
+}
+at::Tensor tanh(const at::Tensor& x)
+{
+    return at::tanh(x);
+}
+at::Tensor identity(const at::Tensor& x)
+{
+    return x;
+}
+at::Tensor laplace(const at::Tensor& x)
+{
+    constexpr double centre = 0.707107;
+    constexpr double width = 0.282095;
+    return at::erf(x.sub(centre).div(width * std::sqrt(2.0))).add(1.0).mul(0.5);
+}
+
+struct ActivationRow {
+    std::string_view name;
+    ActivationFunction function;
+};
+constexpr std::array activation_rows{
+    ActivationRow{"gelu", gelu_exact},
+    ActivationRow{"gelu_python", gelu_exact},
+    ActivationRow{"gelu_10", gelu_clipped},
+    ActivationRow{"gelu_new", gelu_tanh},
+    ActivationRow{"gelu_fast", gelu_tanh},
+    ActivationRow{"gelu_accurate", gelu_tanh},
+    ActivationRow{"gelu_pytorch_tanh", gelu_tanh},
+    ActivationRow{"gelu_python_tanh", gelu_tanh},
+    ActivationRow{"quick_gelu", quick_gelu},
+    ActivationRow{"relu", relu},
+    ActivationRow{"relu2", relu_squared},
+    ActivationRow{"relu6", relu_six},
+    ActivationRow{"leaky_relu", leaky_relu},
+    ActivationRow{"silu", silu},
+    ActivationRow{"swish", silu},
+    ActivationRow{"mish", mish},
+    ActivationRow{"sigmoid", sigmoid},
+    ActivationRow{"tanh", tanh},
+    ActivationRow{"linear", identity},
+    ActivationRow{"laplace", laplace},
+};
+
+ActivationFunction find_activation(std::string_view name)
+{
+    for (const ActivationRow& row : activation_rows)
+        if (row.name == name) return row.function;
+    return nullptr;
+}
+
+/// A matrix [out, in] and its bias, which may be undefined.
+struct Linear {
+    at::Tensor weight, bias;
+
+    [[nodiscard]] at::Tensor operator()(const at::Tensor& input) const
+    {
+        return bias.defined() ? at::linear(input, weight, bias) : at::linear(input, weight);
+    }
+};
+
+struct LayerNorm {
+    at::Tensor gain, bias;
+    double epsilon = 0.0;
+
+    [[nodiscard]] at::Tensor operator()(const at::Tensor& input) const
+    {
+        const std::int64_t width = input.size(-1);
+        return at::layer_norm(input, {width}, gain, bias, epsilon);
+    }
+};
+
+struct DeviceLayer {
+    Linear query, key, value, attention_output, feed_forward_in, feed_forward_out;
+    LayerNorm attention_norm, feed_forward_norm;
+};
+
+/// Checks the arrays of a ForwardModel against each other before LibTorch sees them.
+class ModelCheck {
+public:
+    explicit ModelCheck(const ForwardModel& model) : m_model(model) {}
+
+    [[nodiscard]] std::optional<Error> find_fault()
+    {
+        if (m_model.heads < 1 || m_model.head_dim < 1 || m_model.layers.empty())
+            return Error{ErrorCode::invalid_argument, "a forward pass needs at least one layer and one head",
+                         where};
+        if (m_model.word_rows.shape().size() != 2 || m_model.word_rows.empty())
+            return Error{ErrorCode::shape_mismatch,
+                         "the words' rows have the shape " + shape_text(m_model.word_rows.shape()) +
+                             ", [words, hidden_size] was expected",
+                         where};
+        if (m_model.position_rows.shape().size() != 2 || m_model.position_rows.empty())
+            return Error{ErrorCode::shape_mismatch,
+                         "the position rows have the shape " + shape_text(m_model.position_rows.shape()) +
+                             ", [length, hidden_size] was expected",
+                         where};
+        const std::int64_t hidden = m_model.word_rows.dim(1);
+        const std::int64_t length = m_model.position_rows.dim(0);
+        const std::int64_t inner = m_model.heads * m_model.head_dim;
+        require(m_model.position_rows, {length, hidden}, "position rows");
+        require(m_model.embedding_norm_gain, {hidden}, "embedding norm's gain");
+        require(m_model.embedding_norm_bias, {hidden}, "embedding norm's bias");
+        for (const ForwardModel::SpecialRow& special : m_model.special_content) {
+            require(special.row, {hidden}, "special token's row");
+            if (special.position < 0 || special.position >= length)
+                return Error{ErrorCode::invalid_argument,
+                             "a special token stands at position " + std::to_string(special.position) +
+                                 ", the input has " + std::to_string(length) + " positions",
+                             where};
+        }
+        for (std::size_t n = 0; n < m_model.layers.size(); ++n) {
+            const ForwardLayer& layer = m_model.layers[n];
+            const std::string of = " of layer " + std::to_string(n);
+            require(layer.query_weight, {inner, hidden}, "query matrix" + of);
+            require_if_present(layer.query_bias, {inner}, "query bias" + of);
+            require(layer.key_weight, {inner, hidden}, "key matrix" + of);
+            require_if_present(layer.key_bias, {inner}, "key bias" + of);
+            if (n + 1 == m_model.layers.size()) break;
+            require(layer.value_weight, {inner, hidden}, "value matrix" + of);
+            require_if_present(layer.value_bias, {inner}, "value bias" + of);
+            require(layer.attention_output_weight, {hidden, inner}, "attention output matrix" + of);
+            require_if_present(layer.attention_output_bias, {hidden}, "attention output bias" + of);
+            require(layer.attention_norm_gain, {hidden}, "attention norm's gain" + of);
+            require(layer.attention_norm_bias, {hidden}, "attention norm's bias" + of);
+            const Shape& wide = layer.feed_forward_in_weight.shape();
+            const std::int64_t inside = wide.empty() ? 0 : wide.front();
+            require(layer.feed_forward_in_weight, {inside, hidden}, "first feed-forward matrix" + of);
+            require_if_present(layer.feed_forward_in_bias, {inside}, "first feed-forward bias" + of);
+            require(layer.feed_forward_out_weight, {hidden, inside}, "second feed-forward matrix" + of);
+            require_if_present(layer.feed_forward_out_bias, {hidden}, "second feed-forward bias" + of);
+            require(layer.feed_forward_norm_gain, {hidden}, "feed-forward norm's gain" + of);
+            require(layer.feed_forward_norm_bias, {hidden}, "feed-forward norm's bias" + of);
+        }
+        if (!m_fault && m_model.layers.size() > 1 && find_activation(m_model.activation) == nullptr)
+            return Error{ErrorCode::unsupported_model,
+                         "the activation " + in_quotes(m_model.activation) + " is not known; known are " +
+                             join_for_message(known_activations(), activation_rows.size()),
+                         where};
+        return m_fault;
+    }
+
+private:
+    void require(const HostTensor& array, const Shape& shape, const std::string& name)
+    {
+        if (m_fault || (array.shape() == shape && !array.empty())) return;
+        m_fault = Error{ErrorCode::shape_mismatch,
+                        "the " + name + " has the shape " + shape_text(array.shape()) + ", " +
+                            shape_text(shape) + " was expected",
+                        where};
+    }
+    void require_if_present(const HostTensor& array, const Shape& shape, const std::string& name)
+    {
+        if (!array.empty()) require(array, shape, name);
+    }
+
+    const ForwardModel& m_model;
+    std::optional<Error> m_fault;
+};
+
+std::optional<Error> find_fault_in_groups(const ForwardOptions& options, std::size_t words)
+{
+    if (options.groups < 1 || options.group_of_word.size() != words)
+        return Error{ErrorCode::invalid_argument,
+                     std::to_string(options.group_of_word.size()) + " words have a group, " +
+                         std::to_string(words) + " were expected",
+                     where};
+    std::vector<std::size_t> members(options.groups, 0);
+    for (const std::size_t group : options.group_of_word) {
+        if (group >= options.groups)
+            return Error{ErrorCode::invalid_argument,
+                         "a word is in group " + std::to_string(group) + " of " +
+                             std::to_string(options.groups),
+                         where};
+        ++members[group];
+    }
+    if (std::find(members.begin(), members.end(), 0u) != members.end())
+        return Error{ErrorCode::invalid_argument, "a group has no word", where};
+    return std::nullopt;
+}
+
+/// One run over all words: weights on the device, sums in double, words in batches.
+class ForwardPass {
+public:
+    ForwardPass(const ForwardModel& model, const ForwardOptions& options, const at::Device& device,
+                const RunContext& ctx)
+        : m_model(model), m_options(options), m_device(device), m_ctx(ctx),
+          m_words(static_cast<std::int64_t>(model.word_rows.dim(0))), m_hidden(model.word_rows.dim(1)),
+          m_length(model.position_rows.dim(0)), m_layer_count(static_cast<std::int64_t>(model.layers.size())),
+          m_activation(find_activation(model.activation))
+    {
+    }
+
+    Result<ForwardMaps> run()
+    {
+        move_weights();
+        order_words();
+        std::int64_t batch = batch_size();
+        for (std::int64_t done = 0; done < m_words;) {
+            const std::int64_t count = std::min(batch, m_words - done);
+            auto finished = run_batch(done, count);
+            if (!finished) return finished.error();
+            if (*finished) {
+                done += count;
+                continue;
+            }
+            if (count == 1)
+                return Error{ErrorCode::out_of_memory,
+                             "the memory of " + m_device.str() + " does not suffice for one word of length " +
+                                 std::to_string(m_length),
+                             where};
+            batch = std::max<std::int64_t>(1, count / 2);
+        }
+        m_ctx.report({"forward", total_steps(), total_steps()});
+        return means();
+    }
+
+private:
+    [[nodiscard]] std::size_t total_steps() const
+    {
+        return static_cast<std::size_t>(m_words * m_layer_count);
+    }
+
+    [[nodiscard]] Linear linear(const HostTensor& weight, const HostTensor& bias) const
+    {
+        return {to_device(weight, m_device), to_device(bias, m_device)};
+    }
+    [[nodiscard]] LayerNorm layer_norm(const HostTensor& gain, const HostTensor& bias) const
+    {
+        return {to_device(gain, m_device), to_device(bias, m_device), m_model.norm_epsilon};
+    }
+
+    void move_weights()
+    {
+        m_word_rows = to_device(m_model.word_rows, m_device);
+        m_position_rows = to_device(m_model.position_rows, m_device);
+        for (const ForwardModel::SpecialRow& special : m_model.special_content)
+            m_special_rows.emplace_back(special.position, to_device(special.row, m_device));
+        m_embedding_norm = layer_norm(m_model.embedding_norm_gain, m_model.embedding_norm_bias);
+        for (const ForwardLayer& layer : m_model.layers)
+            m_layers.push_back({linear(layer.query_weight, layer.query_bias),
+                                linear(layer.key_weight, layer.key_bias),
+                                linear(layer.value_weight, layer.value_bias),
+                                linear(layer.attention_output_weight, layer.attention_output_bias),
+                                linear(layer.feed_forward_in_weight, layer.feed_forward_in_bias),
+                                linear(layer.feed_forward_out_weight, layer.feed_forward_out_bias),
+                                layer_norm(layer.attention_norm_gain, layer.attention_norm_bias),
+                                layer_norm(layer.feed_forward_norm_gain, layer.feed_forward_norm_bias)});
+        if (m_model.causal)
+            m_future = at::ones({m_length, m_length}, at::TensorOptions(at::kBool).device(m_device)).triu(1);
+        const at::TensorOptions sums = at::TensorOptions(at::kDouble).device(m_device);
+        const auto groups = static_cast<std::int64_t>(m_options.groups);
+        m_logit_sums = at::zeros({groups, m_model.heads, m_length, m_length}, sums);
+        if (m_options.probabilities) m_probability_sums = at::zeros_like(m_logit_sums);
+    }
+
+    /// Words of one group follow each other, so that a batch is summed group by group.
+    void order_words()
+    {
+        m_order.resize(static_cast<std::size_t>(m_words));
+        std::iota(m_order.begin(), m_order.end(), std::int64_t{0});
+        std::stable_sort(m_order.begin(), m_order.end(),
+                         [this](std::int64_t a, std::int64_t b) { return group_of(a) < group_of(b); });
+    }
+    [[nodiscard]] std::size_t group_of(std::int64_t word) const
+    {
+        return m_options.group_of_word[static_cast<std::size_t>(word)];
+    }
+
+    /// Words that run together: as many as fill the device, but no more than can be stopped between two layers within
+    /// about 100 ms and than fit the memory set aside for them.
+    [[nodiscard]] std::int64_t batch_size() const
+    {
+        const auto hidden = static_cast<double>(m_hidden);
+        const auto length = static_cast<double>(m_length);
+        const double inner = static_cast<double>(m_model.heads * m_model.head_dim);
+        const HostTensor& wide = m_model.layers.front().feed_forward_in_weight;
+        const double inside = wide.empty() ? 0.0 : static_cast<double>(wide.dim(0));
+        const double maps = static_cast<double>(m_model.heads) * length * length;
+
+        const double operations =
+            2.0 * length * (4.0 * hidden * inner + 2.0 * hidden * inside) + 4.0 * length * length * inner;
+        // Two halves of a step exist at once: input, projections and output; logits, probabilities and their doubles.
+        const double bytes =
+            4.0 * length * (4.0 * hidden + 6.0 * inner + 3.0 * inside) + (2.0 * 4.0 + 2.0 * 8.0) * maps;
+
+        constexpr double cpu_operations_per_thread = 2e9;
+        constexpr double cuda_operations = 1e12;
+        constexpr double cpu_bytes = 512.0 * 1024 * 1024;
+        constexpr double cuda_bytes = 4.0 * 1024 * 1024 * 1024;
+        const bool cpu = m_device.is_cpu();
+        const double step =
+            cpu ? cpu_operations_per_thread * static_cast<double>(std::max<std::size_t>(1, m_options.threads))
+                : cuda_operations;
+        const double fitting = std::min(step / operations, (cpu ? cpu_bytes : cuda_bytes) / bytes);
+        return static_cast<std::int64_t>(std::clamp(fitting, 1.0, static_cast<double>(m_words)));
+    }
+
+    /// [count, heads, length, head_dim] of a projection [count, length, heads * head_dim].
+    [[nodiscard]] at::Tensor by_head(const at::Tensor& projected) const
+    {
+        return projected.view({projected.size(0), m_length, m_model.heads, m_model.head_dim}).transpose(1, 2);
+    }
+
+    [[nodiscard]] at::Tensor input_rows(std::int64_t first, std::int64_t count) const
+    {
+        const at::Tensor order =
+            at::from_blob(const_cast<std::int64_t*>(m_order.data()) + first, {count}, at::kLong).to(m_device);
+        at::Tensor content =
+            m_word_rows.index_select(0, order).unsqueeze(1).expand({count, m_length, m_hidden});
+        if (!m_special_rows.empty()) {
+            content = content.contiguous();
+            for (const auto& [position, row] : m_special_rows) content.select(1, position).copy_(row);
+        }
+        return m_embedding_norm(content.add(m_position_rows));
+    }
+
+    [[nodiscard]] at::Tensor logits_of(const DeviceLayer& layer, const at::Tensor& rows) const
+    {
+        return at::matmul(by_head(layer.query(rows)), by_head(layer.key(rows)).transpose(2, 3))
+            .mul_(m_model.logit_scale);
+    }
+
+    [[nodiscard]] at::Tensor probabilities_of(const at::Tensor& logits) const
+    {
+        constexpr double none = -std::numeric_limits<double>::infinity();
+        return at::softmax(m_model.causal ? logits.masked_fill(m_future, none) : logits, -1);
+    }
+
+    /// Adds the maps of words `first` .. `first + count - 1` (in m_order) to the sums. False where memory ran out:
+    /// the sums are then as before.
+    Result<bool> run_batch(std::int64_t first, std::int64_t count)
+    {
+        try {
+            at::Tensor rows = input_rows(first, count);
+            for (std::int64_t n = 0; n + 1 < m_layer_count; ++n) {
+                if (m_ctx.cancelled()) return cancelled_error(where);
+                report(first, count, n);
+                const DeviceLayer& layer = m_layers[static_cast<std::size_t>(n)];
+                const at::Tensor attended =
+                    at::matmul(probabilities_of(logits_of(layer, rows)), by_head(layer.value(rows)))
+                        .transpose(1, 2)
+                        .reshape({count, m_length, m_model.heads * m_model.head_dim});
+                rows = layer.attention_norm(layer.attention_output(attended).add_(rows));
+                if (m_ctx.cancelled()) return cancelled_error(where);
+                rows = layer.feed_forward_norm(
+                    layer.feed_forward_out(m_activation(layer.feed_forward_in(rows))).add_(rows));
+            }
+            if (m_ctx.cancelled()) return cancelled_error(where);
+            report(first, count, m_layer_count - 1);
+            const at::Tensor logits = logits_of(m_layers.back(), rows);
+            rows = at::Tensor();
+            const at::Tensor probabilities =
+                m_options.probabilities ? probabilities_of(logits) : at::Tensor();
+            add_to_sums(first, count, logits, probabilities);
+            // CUDA works behind the program's back: wait here, so that progress is true and a stop takes effect.
+            if (!m_device.is_cpu()) (void)m_logit_sums.view({-1}).select(0, 0).item<double>();
+            return true;
+        } catch (const c10::Error& error) {
+            if (is_out_of_memory(error)) return false;
+            throw;
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+    }
+
+    void report(std::int64_t first, std::int64_t count, std::int64_t layer) const
+    {
+        m_ctx.report(
+            {"forward", static_cast<std::size_t>(first * m_layer_count + count * layer), total_steps()});
+    }
+
+    void add_to_sums(std::int64_t first, std::int64_t count, const at::Tensor& logits,
+                     const at::Tensor& probabilities)
+    {
+        // All of them before the first is added: only these steps allocate.
+        std::vector<std::pair<at::Tensor, at::Tensor>> additions;
+        for (std::int64_t from = 0; from < count;) {
+            const auto group_at = [&](std::int64_t n) {
+                return group_of(m_order[static_cast<std::size_t>(first + n)]);
+            };
+            std::int64_t to = from + 1;
+            while (to < count && group_at(to) == group_at(from)) ++to;
+            const auto group = static_cast<std::int64_t>(group_at(from));
+            additions.emplace_back(m_logit_sums.select(0, group),
+                                   logits.narrow(0, from, to - from).sum(0, false, at::kDouble));
+            if (probabilities.defined())
+                additions.emplace_back(m_probability_sums.select(0, group),
+                                       probabilities.narrow(0, from, to - from).sum(0, false, at::kDouble));
+            from = to;
+        }
+        for (auto& [sum, addition] : additions) sum.add_(addition);
+    }
+
+    Result<ForwardMaps> means()
+    {
+        if (!at::isfinite(m_logit_sums).all().item<bool>())
+            return Error{ErrorCode::numeric_failure,
+                         "attention logits that are NaN or infinite came out of the forward pass through " +
+                             counted(m_model.layers.size(), "layer", "layers") +
+                             "; finite ones were expected: look for such values in the weights",
+                         where};
+        std::vector<double> counts(m_options.groups, 0.0);
+        for (const std::size_t group : m_options.group_of_word) counts[group] += 1.0;
+        const at::Tensor divisor =
+            at::from_blob(counts.data(), {static_cast<std::int64_t>(counts.size()), 1, 1, 1}, at::kDouble)
+                .to(m_device);
+        ForwardMaps maps;
+        maps.device = m_device.str();
+        const auto words = static_cast<double>(m_words);
+        maps.attention_logits = to_host(m_logit_sums.sum(0).div(words));
+        if (m_probability_sums.defined())
+            maps.attention_probabilities = to_host(m_probability_sums.sum(0).div(words));
+        maps.group_attention_logits = to_host(m_logit_sums.div_(divisor));
+        if (m_probability_sums.defined())
+            maps.group_attention_probabilities = to_host(m_probability_sums.div_(divisor));
+        return maps;
+    }
+
+    const ForwardModel& m_model;
+    const ForwardOptions& m_options;
+    at::Device m_device;
+    const RunContext& m_ctx;
+    std::int64_t m_words, m_hidden, m_length, m_layer_count;
+    ActivationFunction m_activation;
+
+    at::Tensor m_word_rows, m_position_rows, m_future;
+    std::vector<std::pair<std::int64_t, at::Tensor>> m_special_rows;
+    LayerNorm m_embedding_norm;
+    std::vector<DeviceLayer> m_layers;
+    std::vector<std::int64_t> m_order;
+    at::Tensor m_logit_sums, m_probability_sums; ///< [groups, heads, length, length], double
+};
+
+} // namespace
+
+std::vector<std::string> known_activations()
+{
+    std::vector<std::string> names;
+    for (const ActivationRow& row : activation_rows) names.emplace_back(row.name);
+    return names;
+}
+
+at::Tensor activation(const std::string& name, const at::Tensor& input)
+{
+    const ActivationFunction function = find_activation(name);
+    return function != nullptr ? function(input) : at::Tensor();
+}
+
+Result<ForwardMaps> forward_attention_maps(const ForwardModel& model, const ForwardOptions& options,
+                                           const at::Device& device, const RunContext& ctx)
+{
+    if (auto fault = ModelCheck(model).find_fault()) return *fault;
+    if (auto fault = find_fault_in_groups(options, static_cast<std::size_t>(model.word_rows.dim(0))))
+        return *fault;
+    if (ctx.cancelled()) return cancelled_error(where);
+    return ForwardPass(model, options, device, ctx).run();
+}
+
+} // namespace posiscope::core
