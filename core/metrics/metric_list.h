@@ -17,7 +17,7 @@ struct Metric {
     std::string_view label;       ///< "Translation invariance violation"
     std::string_view short_label; ///< column head
     BetterWhen better = BetterWhen::lower;
-    double least = 0.0;           ///< range; infinities where unbounded
+    double least = 0.0; ///< range; infinities where unbounded
     double most = 1.0;
     bool whole_number = false;
     std::string_view explanation; ///< what it says, in a sentence or two

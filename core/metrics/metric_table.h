@@ -15,7 +15,8 @@ namespace posiscope::core {
 /// One value of a metric with its standard error over words; NaN where undefined.
 struct MetricValue {
     double value = 0.0;
-    double standard_error = 0.0; ///< bootstrap over groups of words; NaN where there are fewer than two groups
+    double standard_error =
+        0.0; ///< bootstrap over groups of words; NaN where there are fewer than two groups
 };
 
 /// One row of the property table.
@@ -47,6 +48,7 @@ struct MetricOptions {
 /// of head, quantity and choice of positions (quantities the probe lacks are left out).
 /// Bit-identical whatever the thread count.
 /// @error cancelled
-Result<MetricTable> evaluate_metrics(const ProbeResult& probe, const MetricOptions& options, const RunContext& ctx);
+Result<MetricTable> evaluate_metrics(const ProbeResult& probe, const MetricOptions& options,
+                                     const RunContext& ctx);
 
 } // namespace posiscope::core

@@ -24,8 +24,8 @@ inline constexpr int mean_of_heads = -1;
 /// A square map of doubles, row-major; NaN marks an entry that does not exist (the future in a decoder).
 struct PositionMap {
     std::size_t length = 0;
-    std::vector<double> values;          ///< [length, length]
-    std::size_t first_position = 0;      ///< position in the input of row and column 0
+    std::vector<double> values;     ///< [length, length]
+    std::size_t first_position = 0; ///< position in the input of row and column 0
 
     double operator()(std::size_t row, std::size_t col) const { return values[row * length + col]; }
     double& operator()(std::size_t row, std::size_t col) { return values[row * length + col]; }

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli_commands.h"
+
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <system_error>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+#include "core/base/version.h"
+#include "core/export/atomic_file.h"
+#include "core/export/npy.h"
+#include "core/export/provenance.h"
+#include "core/kernels/thread_pool.h"
+#include "core/metrics/map_report.h"
+#include "core/metrics/metric_list.h"
+#include "core/metrics/metric_table.h"
+#include "core/probe/identical_word_probe.h"
+
+namespace posiscope::app {
+namespace {
+
+using core::Error;
+using core::ErrorCode;
+using core::Result;
+using json = nlohmann::ordered_json;
+
+double seconds_since(std::chrono::steady_clock::time_point start)
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+int fail(const Error& error)
+{
+    std::fprintf(stderr, "posiscope-cli: %s\n", core::printable(error.message, 4000).c_str());
+    return error.code == ErrorCode::cancelled ? exit_interrupted : exit_refused;
+}
+
+void warn(const std::vector<std::string>& warnings)
+{
+    for (const std::string& warning : warnings)
+        std::fprintf(stderr, "warning: %s\n", core::printable(warning, 4000).c_str());
+}
+
+void print(const json& object)
+{
+    const std::string text = object.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void print_line(const std::string& text)
+{
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fputc('\n', stdout);
+}
+
+json as_json(const std::vector<std::string>& texts)
+{
+    json list = json::array();
+    for (const std::string& text : texts) list.push_back(core::printable(text, 4000));
+    return list;
+}
+
+json info_object(const core::OpenModel& model)
+{
+    const core::Checkpoint& checkpoint = *model.checkpoint;
+    json object;
+    object["name"] = checkpoint.display_name();
+    object["location"] = checkpoint.location();
+    object["format"] = checkpoint.format();
+    object["family"] = model.architecture.family_id;
+    object["vocabulary"] = {{"rows", model.architecture.vocabulary_size},
+                            {"words_that_may_be_drawn", model.vocabulary.drawable_count()},
+                            {"has_texts", model.vocabulary.has_texts()}};
+    object["stacks"] = json::array();
+    for (const core::Stack& stack : model.architecture.stacks) {
+        json one;
+        one["stack"] = stack.id;
+        one["scheme"] = stack.scheme_id;
+        one["layers"] = stack.layers;
+        one["layers_present"] = stack.layers_present;
+        one["hidden_size"] = stack.hidden_size;
+        one["heads"] = stack.heads;
+        one["head_dim"] = stack.head_dim;
+        one["causal"] = stack.causal;
+        one["positions"] = stack.length_limit ? json(*stack.length_limit) : json();
+        one["first_position_row"] = stack.first_position_row;
+        one["position_tensor"] = stack.position_table;
+        object["stacks"].push_back(one);
+    }
+    object["tensors"] = json::array();
+    for (const core::TensorInfo& tensor : checkpoint.tensors())
+        object["tensors"].push_back({{"name", core::printable(tensor.name, 400)},
+                                     {"dtype", core::dtype_name(tensor.dtype)},
+                                     {"shape", tensor.shape}});
+    object["warnings"] = as_json(model.warnings);
+    object["bytes_read"] = checkpoint.bytes_read();
+    object["file_size"] = checkpoint.file_size();
+    return object;
+}
+
+void print_info(const core::OpenModel& model)
+{
+    const core::Checkpoint& checkpoint = *model.checkpoint;
+    print_line(checkpoint.display_name() + ": " + model.architecture.family_label + ", " + checkpoint.format());
+    for (const core::Stack& stack : model.architecture.stacks) {
+        print_line("  " + stack.id + (stack.causal ? " (causal)" : "") + ": positions " + stack.scheme_label +
+                   (stack.length_limit ? ", " + std::to_string(*stack.length_limit) + " rows" : std::string{}) +
+                   "; layers " + std::to_string(stack.layers) +
+                   (stack.layers_present < stack.layers ? " (" + std::to_string(stack.layers_present) + " here)"
+                                                        : std::string{}) +
+                   ", heads " + std::to_string(stack.heads) + " of " + std::to_string(stack.head_dim) +
+                   ", hidden size " + std::to_string(stack.hidden_size));
+    }
+    print_line("  vocabulary: " + std::to_string(model.architecture.vocabulary_size) + " rows, " +
+               std::to_string(model.vocabulary.drawable_count()) + " words that may be drawn");
+    print_line("  tensors:");
+    for (const core::TensorInfo& tensor : checkpoint.tensors())
+        print_line("    " + core::printable(tensor.name) + "  " + std::string(core::dtype_name(tensor.dtype)) + " " +
+                   core::shape_text(tensor.shape));
+    print_line("  " + std::to_string(checkpoint.bytes_read()) + " of " + std::to_string(checkpoint.file_size()) +
+               " bytes read");
+}
+
+/// One checkpoint's probe with what is measured beside it.
+struct Probed {
+    std::shared_ptr<const core::OpenModel> model;
+    core::ProbeResult probe;
+    json metrics;
+    std::vector<std::string> warnings;
+    double open_seconds = 0.0, metrics_seconds = 0.0;
+};
+
+Result<Probed> probe_one(const std::string& checkpoint, const ProbeCommandArguments& arguments,
+                         const core::RunContext& ctx)
+{
+    Probed out;
+    auto start = std::chrono::steady_clock::now();
+    auto model = core::open_model(checkpoint, ctx);
+    if (!model) return model.error();
+    out.model = *std::move(model);
+    out.open_seconds = seconds_since(start);
+    out.warnings = out.model->warnings;
+
+    auto options = probe_options(arguments.probe, *out.model, out.warnings);
+    if (!options) return options.error();
+    options->terms = arguments.terms;
+    options->probabilities = !arguments.logits_only;
+    options->group_spread = arguments.groups || !arguments.no_errors;
+    auto probe = core::run_identical_word_probe(*out.model, *options, ctx);
+    if (!probe) return probe.error();
+    out.probe = *std::move(probe);
+    out.warnings.insert(out.warnings.end(), out.probe.warnings.begin(), out.probe.warnings.end());
+
+    start = std::chrono::steady_clock::now();
+    core::MetricOptions metric_options;
+    metric_options.seed = options->seed;
+    core::MetricTable errors;
+    if (!arguments.no_errors) {
+        auto table = core::evaluate_metrics(out.probe, metric_options, ctx);
+        if (!table) return table.error();
+        errors = *std::move(table);
+    }
+    out.metrics = core::probe_report(out.probe, errors);
+    out.metrics_seconds = seconds_since(start);
+    return out;
+}
+
+json probe_object(const Probed& probed)
+{
+    const core::ProbeResult& probe = probed.probe;
+    json object;
+    object["model"] = probe.model_name;
+    object["family"] = probe.family;
+    object["scheme"] = probe.scheme;
+    object["stack"] = probe.options.stack;
+    object["layer"] = probe.options.layer;
+    object["length"] = probe.length;
+    object["special"] = probe.options.variant == core::InputVariant::special;
+    object["words"] = probe.word_ids;
+    object["causal"] = probe.causal;
+    object["way"] = core::probe_way_name(probe.way);
+    object["device"] = probe.device;
+    object["kernels"] = probe.kernels;
+    object["threads"] = core::thread_count();
+    object["warnings"] = as_json(probed.warnings);
+    object["metrics"] = probed.metrics;
+    object["timing"] = {{"open_s", probed.open_seconds},
+                        {"probe_s", probe.seconds},
+                        {"metrics_s", probed.metrics_seconds}};
+    object["bytes_read"] = probed.model->checkpoint->bytes_read();
+    return object;
+}
+
+Result<void> write_results(const Probed& probed, const ProbeCommandArguments& arguments,
+                           const std::filesystem::path& folder)
+{
+    std::error_code fault;
+    std::filesystem::create_directories(folder, fault);
+    if (fault)
+        return Error{ErrorCode::unreadable,
+                     "the folder " + core::in_quotes(folder.string()) + " cannot be made: " + fault.message(),
+                     "writing results"};
+    const core::ProbeResult& probe = probed.probe;
+    const auto write_map = [&](const std::string& name, const core::HostTensor& map) -> Result<void> {
+        if (map.empty()) return {};
+        return core::write_npy(folder / (name + ".npy"), map);
+    };
+    const auto write_text = [&](const std::string& name, const json& object) {
+        return core::write_atomically(folder / name, object.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+    };
+    if (auto done = write_map("attention_logits", probe.attention_logits); !done) return done;
+    if (auto done = write_map("attention_probabilities", probe.attention_probabilities); !done) return done;
+    for (const core::ProbeTerm& term : probe.terms)
+        if (auto done = write_map("terms_" + term.id, term.values); !done) return done;
+    if (arguments.groups) {
+        if (auto done = write_map("groups_logits", probe.groups.attention_logits); !done) return done;
+        if (auto done = write_map("groups_probabilities", probe.groups.attention_probabilities); !done) return done;
+    }
+    if (auto done = write_text("metrics.json", probed.metrics); !done) return done;
+    return write_text("provenance.json", core::provenance(*probed.model, probe));
+}
+
+void print_probe(const Probed& probed)
+{
+    const core::ProbeResult& probe = probed.probe;
+    char line[256];
+    print_line(probe.model_name + ": " + probe.family + ", " + probe.scheme + ", " + probe.options.stack + " layer " +
+               std::to_string(probe.options.layer) + ", L = " + std::to_string(probe.length) + ", " +
+               core::counted(probe.word_ids.size(), "word", "words") + ", " +
+               std::string(core::probe_way_name(probe.way)) + " on " + probe.device);
+    std::snprintf(line, sizeof(line), "  open %.1f ms, probe %.1f ms, metrics %.1f ms", 1e3 * probed.open_seconds,
+                  1e3 * probe.seconds, 1e3 * probed.metrics_seconds);
+    print_line(line);
+    for (const core::Quantity quantity :
+         {core::Quantity::constants_removed, core::Quantity::logits, core::Quantity::probabilities}) {
+        const auto all = core::quantity_map(probe, quantity, core::mean_of_heads, core::PositionChoice::all);
+        const auto rest = core::quantity_map(probe, quantity, core::mean_of_heads, core::PositionChoice::without_first);
+        if (all.length == 0) continue;
+        print_line("  " + std::string(core::quantity_id(quantity)) + ", mean of heads (all positions, without first)");
+        for (const core::Metric& metric : core::metric_list()) {
+            const double value = metric.evaluate(all, quantity);
+            const double without = metric.evaluate(rest, quantity);
+            if (std::isnan(value) && std::isnan(without)) continue;
+            std::snprintf(line, sizeof(line), "    %-44s %10.4f %10.4f", std::string(metric.label).c_str(), value,
+                          without);
+            print_line(line);
+        }
+    }
+}
+
+/// A folder for each checkpoint: its name, with a number where two are called the same.
+std::string unused_name(const std::string& name, std::set<std::string>& used)
+{
+    std::string candidate = name.empty() ? "model" : name;
+    for (int n = 2; !used.insert(candidate).second; ++n) candidate = name + "-" + std::to_string(n);
+    return candidate;
+}
+
+std::optional<core::Grid> parse_grid(const std::string& text)
+{
+    const auto parts = core::split(text, 'x');
+    if (parts.size() != 2) return std::nullopt;
+    std::size_t sizes[2] = {0, 0};
+    for (std::size_t n = 0; n < 2; ++n) {
+        const auto [end, fault] = std::from_chars(parts[n].data(), parts[n].data() + parts[n].size(), sizes[n]);
+        if (fault != std::errc{} || end != parts[n].data() + parts[n].size() || sizes[n] == 0) return std::nullopt;
+    }
+    return core::Grid{sizes[0], sizes[1]};
+}
+
+Result<core::PositionMap> map_from_file(const MetricsArguments& arguments)
+{
+    const auto source = core::open_file(arguments.map);
+    if (!source) return source.error();
+    const auto array = core::read_npy(**source);
+    if (!array) return array.error();
+    const core::Shape& shape = array->shape;
+    const std::size_t rank = shape.size();
+    if ((rank != 2 && rank != 3) || shape[rank - 1] != shape[rank - 2] || array->values.empty())
+        return Error{ErrorCode::shape_mismatch,
+                     core::in_quotes(arguments.map) + " holds an array of shape " + core::shape_text(shape) +
+                         "; [L, L] or [heads, L, L] was expected",
+                     "reading a map"};
+    core::PositionMap map;
+    map.length = static_cast<std::size_t>(shape.back());
+    map.values.assign(map.length * map.length, 0.0);
+    const auto heads = array->values.size() / map.values.size();
+    for (std::size_t n = 0; n < array->values.size(); ++n) {
+        if (std::isinf(array->values[n]))
+            return Error{ErrorCode::numeric_failure,
+                         core::in_quotes(arguments.map) + " holds an infinite value at entry " + std::to_string(n) +
+                             "; finite numbers, and NaN for entries that do not exist, were expected",
+                         "reading a map"};
+        map.values[n % map.values.size()] += array->values[n] / static_cast<double>(heads);
+    }
+    if (arguments.causal)
+        for (std::size_t i = 0; i < map.length; ++i)
+            for (std::size_t j = i + 1; j < map.length; ++j) map(i, j) = std::numeric_limits<double>::quiet_NaN();
+    return map;
+}
+
+/// "  name   value" for every scalar of a report, nested names with dots; long lists are left to --json.
+void print_report(const json& report, const std::string& prefix)
+{
+    for (const auto& [key, value] : report.items()) {
+        const std::string name = prefix.empty() ? key : prefix + "." + key;
+        if (value.is_object()) print_report(value, name);
+        else if (!value.is_array()) print_line("  " + name + std::string(name.size() < 56 ? 56 - name.size() : 1, ' ') + value.dump());
+    }
+}
+
+} // namespace
+
+int run_info(const InfoArguments& arguments, const core::RunContext& ctx)
+{
+    const auto model = core::open_model(arguments.checkpoint, ctx);
+    if (!model) return fail(model.error());
+    warn((*model)->warnings);
+    if (arguments.json) print(info_object(**model));
+    else print_info(**model);
+    return exit_done;
+}
+
+int run_probe(const ProbeCommandArguments& arguments, const core::RunContext& ctx)
+{
+    json results = json::array();
+    std::set<std::string> used;
+    for (const std::string& checkpoint : arguments.checkpoints) {
+        const auto probed = probe_one(checkpoint, arguments, ctx);
+        if (!probed) return fail(probed.error());
+        warn(probed->warnings);
+        if (!arguments.out.empty()) {
+            std::filesystem::path folder = arguments.out;
+            if (arguments.checkpoints.size() > 1) folder /= unused_name(probed->probe.model_name, used);
+            if (auto written = write_results(*probed, arguments, folder); !written) return fail(written.error());
+        }
+        if (arguments.json) results.push_back(probe_object(*probed));
+        else print_probe(*probed);
+    }
+    if (arguments.json) print(results.size() == 1 ? results.front() : json{{"results", results}});
+    return exit_done;
+}
+
+int run_metrics(const MetricsArguments& arguments, const core::RunContext&)
+{
+    std::optional<core::Grid> grid;
+    if (!arguments.grid.empty()) {
+        grid = parse_grid(arguments.grid);
+        if (!grid) {
+            std::fprintf(stderr, "posiscope-cli: --grid %s: rows and columns were expected, such as 14x14\n",
+                         core::in_quotes(arguments.grid, 40).c_str());
+            return exit_usage;
+        }
+    }
+    const auto map = map_from_file(arguments);
+    if (!map) return fail(map.error());
+    if (grid && grid->rows * grid->cols != map->length)
+        return fail({ErrorCode::invalid_argument,
+                     "--grid " + arguments.grid + " has " + std::to_string(grid->rows * grid->cols) +
+                         " patches, but the map has " + std::to_string(map->length) + " positions",
+                     "options"});
+    const json report = core::map_report(*map, arguments.probabilities, grid);
+    if (arguments.json) print(report);
+    else print_report(report, "");
+    return exit_done;
+}
+
+} // namespace posiscope::app

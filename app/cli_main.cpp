@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// posiscope-cli: the core without Qt.
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <stop_token>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "app/cli_commands.h"
+#include "app/probe_arguments.h"
+#include "core/base/text.h"
+#include "core/base/version.h"
+
+namespace {
+
+using namespace posiscope;
+
+/// Turns SIGINT and SIGTERM into a stop request: a thread of its own waits for them, since a stop request takes
+/// locks that a signal handler must not. A second signal ends the program at once.
+class Interruption {
+public:
+    Interruption()
+    {
+        sigemptyset(&m_signals);
+        sigaddset(&m_signals, SIGINT);
+        sigaddset(&m_signals, SIGTERM);
+        pthread_sigmask(SIG_BLOCK, &m_signals, nullptr);
+        pthread_create(&m_thread, nullptr, &Interruption::wait, this);
+        pthread_detach(m_thread);
+    }
+
+    [[nodiscard]] std::stop_token token() const { return m_source.get_token(); }
+
+private:
+    static void* wait(void* self_pointer)
+    {
+        auto* self = static_cast<Interruption*>(self_pointer);
+        int received = 0;
+        sigwait(&self->m_signals, &received);
+        self->m_source.request_stop();
+        sigwait(&self->m_signals, &received);
+        _exit(app::exit_interrupted);
+    }
+
+    sigset_t m_signals{};
+    pthread_t m_thread{};
+    std::stop_source m_source;
+};
+
+/// A progress bar on a terminal; nothing in a pipe.
+class TerminalProgress {
+public:
+    void show(const core::Progress& progress)
+    {
+        if (!m_terminal || progress.total == 0) return;
+        const int percent = static_cast<int>(100 * progress.done / progress.total);
+        if (percent == m_percent) return;
+        m_percent = percent;
+        std::fprintf(stderr, "\r%-12.*s %3d %%", static_cast<int>(progress.stage.size()), progress.stage.data(),
+                     percent);
+        if (progress.done >= progress.total) std::fputs("\r                  \r", stderr);
+        std::fflush(stderr);
+    }
+
+private:
+    bool m_terminal = isatty(STDERR_FILENO) != 0;
+    int m_percent = -1;
+};
+
+int run(int argc, char** argv)
+{
+    CLI::App program{"Posiscope: what position embeddings do"};
+    program.name("posiscope-cli");
+    program.set_version_flag("--version", std::string("posiscope-cli ") + core::version);
+    program.require_subcommand(1);
+    program.footer("CHECKPOINT is a folder with config.json and model.safetensors, a weight file with the config\n"
+                   "beside it, or sample:NAME. Exit status: 0 done, 1 input refused, 2 wrong usage, 130 interrupted.");
+
+    app::InfoArguments info;
+    CLI::App* info_command = program.add_subcommand("info", "Say what a checkpoint holds");
+    info_command->add_option("CHECKPOINT", info.checkpoint)->required();
+    info_command->add_flag("--json", info.json, "Print one JSON object");
+    app::add_threads_argument(*info_command);
+
+    app::ProbeCommandArguments probe;
+    CLI::App* probe_command = program.add_subcommand("probe", "Run the identical-word probe");
+    probe_command->add_option("CHECKPOINT", probe.checkpoints)->required();
+    app::add_probe_arguments(*probe_command, probe.probe);
+    probe_command->add_flag("--terms", probe.terms, "Also the parts of the first layer's logits");
+    probe_command->add_flag("--groups", probe.groups, "Also write the means of the groups of words");
+    probe_command->add_flag("--logits-only", probe.logits_only, "Leave the probabilities out");
+    probe_command->add_flag("--no-errors", probe.no_errors, "Leave the standard errors over words out");
+    probe_command->add_option("--out", probe.out, "Folder for maps, metrics and provenance");
+    probe_command->add_flag("--json", probe.json, "Print one JSON object");
+    app::add_threads_argument(*probe_command);
+
+    app::MetricsArguments metrics;
+    CLI::App* metrics_command = program.add_subcommand("metrics", "Property metrics of a map in a .npy file");
+    metrics_command->add_option("MAP", metrics.map, "[L, L], or [heads, L, L], which is averaged over heads")->required();
+    metrics_command->add_flag("--probabilities", metrics.probabilities, "The map holds attention probabilities");
+    metrics_command->add_flag("--causal", metrics.causal, "Keys after the query do not exist");
+    metrics_command->add_option("--grid", metrics.grid, "Rows and columns of image patches: 14x14");
+    metrics_command->add_flag("--json", metrics.json, "Print one JSON object");
+    app::add_threads_argument(*metrics_command);
+
+    try {
+        program.parse(argc, argv);
+    } catch (const CLI::ParseError& fault) {
+        return program.exit(fault) == 0 ? app::exit_done : app::exit_usage;
+    }
+
+    Interruption interruption;
+    TerminalProgress progress;
+    core::RunContext ctx;
+    ctx.stop = interruption.token();
+    ctx.progress = [&progress](const core::Progress& now) { progress.show(now); };
+    if (info_command->parsed()) return app::run_info(info, ctx);
+    if (probe_command->parsed()) return app::run_probe(probe, ctx);
+    return app::run_metrics(metrics, ctx);
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    try {
+        return run(argc, argv);
+    } catch (const std::bad_alloc&) {
+        std::fputs("posiscope-cli: there is not enough memory\n", stderr);
+    } catch (const std::exception& fault) {
+        std::fprintf(stderr, "posiscope-cli: %s\n", core::printable(fault.what(), 400).c_str());
+    }
+    return app::exit_refused;
+}

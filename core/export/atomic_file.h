@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "core/base/result.h"
+
+namespace posiscope::core {
+
+/// Writes a whole file or leaves what was there: the bytes go to a new file in the same folder, are brought to disk,
+/// and take the old file's name and permissions. A symbolic link is followed; a device or a pipe is written to
+/// straight away.
+/// @error not_found (no such folder), unreadable (a folder of that name, no permission, disk full)
+Result<void> write_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+} // namespace posiscope::core

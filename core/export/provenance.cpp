@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/export/provenance.h"
+
+#include "core/base/version.h"
+#include "core/probe/word_choice.h"
+
+namespace posiscope::core {
+
+nlohmann::ordered_json provenance(const OpenModel& model, const ProbeResult& probe)
+{
+    using json = nlohmann::ordered_json;
+    const ProbeOptions& options = probe.options;
+    constexpr const char* word_kinds[]{"sampled", "listed", "all"};
+    constexpr const char* devices[]{"auto", "cpu", "cuda"};
+    json object;
+    object["program"] = std::string("Posiscope ") + version;
+    object["checkpoint"] = {{"name", model.checkpoint->display_name()},
+                            {"location", model.checkpoint->location()},
+                            {"format", model.checkpoint->format()},
+                            {"file_size", model.checkpoint->file_size()},
+                            {"family", probe.family},
+                            {"scheme", probe.scheme}};
+    object["settings"] = {{"stack", options.stack},
+                          {"layer", options.layer},
+                          {"length", probe.length},
+                          {"input", options.variant == InputVariant::special ? "special" : "plain"},
+                          {"words", word_kinds[static_cast<std::size_t>(options.words.kind)]},
+                          {"seed", options.seed},
+                          {"no_positions", options.no_positions},
+                          {"device", devices[static_cast<std::size_t>(options.device)]}};
+    object["word_ids"] = probe.word_ids;
+    object["groups"] = group_sizes(probe.word_ids.size()).size();
+    object["way"] = probe_way_name(probe.way);
+    object["device"] = probe.device;
+    object["kernels"] = probe.kernels;
+    return object;
+}
+
+} // namespace posiscope::core
