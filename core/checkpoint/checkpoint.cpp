@@ -2,6 +2,7 @@
 #include "core/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -137,15 +138,23 @@ Result<const TensorInfo*> Checkpoint::require(std::string_view name) const
                  "reading a tensor"};
 }
 
+Result<void> Checkpoint::read_values(const TensorInfo& info, std::uint64_t begin, std::span<float> out) const
+{
+    const ByteSource& source = *m_tensor_file.sources[info.source];
+    if (info.dtype == DType::f32 && std::endian::native == std::endian::little)
+        return source.read(begin, std::as_writable_bytes(out));
+    std::vector<std::byte> bytes(out.size() * dtype_size(info.dtype));
+    if (auto read = source.read(begin, bytes); !read) return read.error();
+    convert_to_float(info.dtype, bytes, out);
+    return {};
+}
+
 Result<HostTensor> Checkpoint::read(std::string_view name) const
 {
     const auto info = require(name);
     if (!info) return info.error();
-    const auto count = element_count((*info)->shape);
-    std::vector<std::byte> bytes((*info)->end - (*info)->begin);
-    if (auto read = m_tensor_file.sources[(*info)->source]->read((*info)->begin, bytes); !read) return read.error();
     HostTensor tensor((*info)->shape);
-    if (count) convert_to_float((*info)->dtype, bytes, tensor.values());
+    if (auto read = read_values(**info, (*info)->begin, tensor.values()); !read) return read.error();
     return tensor;
 }
 
@@ -161,7 +170,6 @@ Result<HostTensor> Checkpoint::read_rows(std::string_view name, std::span<const 
     const auto cols = static_cast<std::size_t>(info.shape[1]);
     const std::size_t row_bytes = cols * dtype_size(info.dtype);
     HostTensor out({static_cast<std::int64_t>(rows.size()), info.shape[1]});
-    std::vector<std::byte> bytes;
     for (std::size_t n = 0; n < rows.size();) {
         if (rows[n] < 0 || rows[n] >= info.shape[0])
             return Error{ErrorCode::invalid_argument,
@@ -173,10 +181,9 @@ Result<HostTensor> Checkpoint::read_rows(std::string_view name, std::span<const 
         while (n + together < rows.size() && rows[n + together] == rows[n] + static_cast<std::int64_t>(together) &&
                rows[n + together] < info.shape[0] && together * row_bytes < 4'000'000)
             ++together;
-        bytes.resize(together * row_bytes);
         const std::uint64_t begin = info.begin + static_cast<std::uint64_t>(rows[n]) * row_bytes;
-        if (auto read = m_tensor_file.sources[info.source]->read(begin, bytes); !read) return read.error();
-        convert_to_float(info.dtype, bytes, out.values().subspan(n * cols, together * cols));
+        if (auto read = read_values(info, begin, out.values().subspan(n * cols, together * cols)); !read)
+            return read.error();
         n += together;
     }
     return out;

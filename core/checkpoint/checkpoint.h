@@ -77,6 +77,8 @@ public:
 
 private:
     [[nodiscard]] Result<const TensorInfo*> require(std::string_view name) const;
+    /// out.size() elements of a tensor from byte `begin` of its source on, as float32.
+    [[nodiscard]] Result<void> read_values(const TensorInfo& info, std::uint64_t begin, std::span<float> out) const;
 
     std::string m_location;
     std::string m_display_name;

@@ -2,9 +2,8 @@
 #include "core/probe/first_layer.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstring>
+#include <memory>
 #include <mutex>
 #include <span>
 
@@ -27,6 +26,27 @@ std::size_t dim(const HostTensor& tensor, std::size_t axis)
 {
     return static_cast<std::size_t>(tensor.dim(axis));
 }
+
+/// Memory that is written before it is read: not set to zero first, since touching it twice costs more than some of
+/// the products.
+class Buffer {
+public:
+    void resize(std::size_t size)
+    {
+        if (size > m_capacity) {
+            m_values = std::make_unique_for_overwrite<float[]>(size);
+            m_capacity = size;
+        }
+    }
+    float* data() { return m_values.get(); }
+    [[nodiscard]] const float* data() const { return m_values.get(); }
+    float& operator[](std::size_t n) { return m_values[n]; }
+    float operator[](std::size_t n) const { return m_values[n]; }
+
+private:
+    std::unique_ptr<float[]> m_values;
+    std::size_t m_capacity = 0;
+};
 
 /// A run of words of one group.
 struct Chunk {
@@ -53,6 +73,23 @@ std::vector<Chunk> divide(const FirstLayerOptions& options, std::size_t words)
         begin += options.group_sizes[group];
     }
     return chunks;
+}
+
+/// Consecutive chunks of words_per_chunk words at most: what is multiplied at once.
+struct Block {
+    std::size_t first_chunk = 0;
+    std::size_t last_chunk = 0; ///< one past
+};
+
+std::vector<Block> join_into_blocks(std::span<const Chunk> chunks)
+{
+    std::vector<Block> blocks;
+    for (std::size_t c = 0; c < chunks.size(); ++c) {
+        if (blocks.empty() || chunks[c].end - chunks[blocks.back().first_chunk].begin > words_per_chunk)
+            blocks.push_back({c, c});
+        blocks.back().last_chunk = c + 1;
+    }
+    return blocks;
 }
 
 /// out[r] = row r of `rows` without its feature mean (LayerNorm only), and its squared length.
@@ -93,22 +130,25 @@ public:
     std::size_t classes;                        ///< of constant rows: 0 is plain, then one a special token
     std::vector<std::size_t> class_of;          ///< [L]
 
-    std::vector<float> word_projected;     ///< [count, 2 * width]: query, then key
-    std::vector<float> position_projected; ///< [L, 2 * width]
-    std::vector<float> constant_projected; ///< [classes, 2 * width]
-    std::vector<float> alpha, beta;        ///< [count, L]: factors of the word's and the position's part
+    Buffer word_projected;     ///< [count, 2 * width]: query, then key
+    Buffer position_projected; ///< [L, 2 * width]
+    Buffer constant_projected; ///< [classes, 2 * width]
+    Buffer beta;               ///< [count, L]: factor of the position's part
+    /// Factor of the word's part: the same, but 0 at special positions.
+    [[nodiscard]] const float* alpha() const { return classes == 1 ? beta.data() : m_alpha.data(); }
 
 private:
-    void project(const std::vector<float>& rows, std::size_t count, std::vector<float>& out) const;
-    void find_factors(const std::vector<float>& words, const std::vector<double>& word_squares, std::size_t count,
-                      std::vector<float>& out) const;
+    void project(const Buffer& rows, std::size_t count, Buffer& out) const;
+    void find_factors(const Buffer& words, const std::vector<double>& word_squares, std::size_t count,
+                      Buffer& out) const;
     void project_special();
 
     std::size_t m_features;
-    std::vector<float> m_folded;           ///< [2 * width, d]: query and key weights times the norm's gain
-    std::vector<float> m_positions;        ///< [L, d], centred
+    Buffer m_folded;                        ///< [2 * width, d]: query and key weights times the norm's gain
+    Buffer m_positions;                     ///< [L, d], centred
     std::vector<double> m_position_squares; ///< [L]
-    std::vector<float> m_special_factor;   ///< [L]: norm factor of special rows
+    std::vector<float> m_special_factor;    ///< [L]: norm factor of special rows
+    Buffer m_words, m_alpha;
 };
 
 ClosedForm::ClosedForm(const FirstLayer& first_layer)
@@ -118,7 +158,7 @@ ClosedForm::ClosedForm(const FirstLayer& first_layer)
 {
     const std::size_t d = m_features;
     m_folded.resize(2 * width * d);
-    constant_projected.assign(classes * 2 * width, 0.0f);
+    constant_projected.resize(classes * 2 * width);
     parallel_blocks((2 * width + rows_per_block - 1) / rows_per_block, [&](std::size_t block) {
         for (std::size_t r = block * rows_per_block; r < std::min(2 * width, (block + 1) * rows_per_block); ++r) {
             const bool is_query = r < width;
@@ -151,7 +191,8 @@ void ClosedForm::project_special()
         const SpecialContent& special = layer.special_content[s];
         const HostTensor content({1, static_cast<std::int64_t>(m_features)},
                                  {special.row.values().begin(), special.row.values().end()});
-        std::vector<float> centered(m_features), factors, projected;
+        Buffer centered, factors, projected;
+        centered.resize(m_features);
         std::vector<double> square;
         center_rows(content, 0, 1, layer.norm, centered.data(), square);
         project(centered, 1, projected);
@@ -164,7 +205,7 @@ void ClosedForm::project_special()
     }
 }
 
-void ClosedForm::project(const std::vector<float>& rows, std::size_t count, std::vector<float>& out) const
+void ClosedForm::project(const Buffer& rows, std::size_t count, Buffer& out) const
 {
     out.resize(count * 2 * width);
     parallel_blocks((count + rows_per_block - 1) / rows_per_block, [&](std::size_t block) {
@@ -176,11 +217,14 @@ void ClosedForm::project(const std::vector<float>& rows, std::size_t count, std:
 }
 
 /// out [count, L]: a_wi = 1 / sqrt((|u_w|^2 + 2 u_w.v_i + |v_i|^2) / d + epsilon); 1 where there is no norm.
-void ClosedForm::find_factors(const std::vector<float>& words, const std::vector<double>& word_squares,
-                              std::size_t count, std::vector<float>& out) const
+void ClosedForm::find_factors(const Buffer& words, const std::vector<double>& word_squares, std::size_t count,
+                              Buffer& out) const
 {
-    out.assign(count * length, 1.0f);
-    if (layer.norm == NormKind::none) return;
+    out.resize(count * length);
+    if (layer.norm == NormKind::none) {
+        std::fill_n(out.data(), count * length, 1.0f);
+        return;
+    }
     parallel_blocks((count + rows_per_block - 1) / rows_per_block, [&](std::size_t block) {
         const std::size_t first = block * rows_per_block;
         const std::size_t here = std::min(rows_per_block, count - first);
@@ -200,16 +244,18 @@ void ClosedForm::find_factors(const std::vector<float>& words, const std::vector
 
 void ClosedForm::project_words(std::size_t first, std::size_t count)
 {
-    std::vector<float> words(count * m_features);
+    m_words.resize(count * m_features);
     std::vector<double> squares;
-    center_rows(layer.word_rows, first, count, layer.norm, words.data(), squares);
-    project(words, count, word_projected);
-    find_factors(words, squares, count, beta);
-    alpha = beta;
+    center_rows(layer.word_rows, first, count, layer.norm, m_words.data(), squares);
+    project(m_words, count, word_projected);
+    find_factors(m_words, squares, count, beta);
+    if (classes == 1) return;
+    m_alpha.resize(count * length);
+    std::copy_n(beta.data(), count * length, m_alpha.data());
     for (std::size_t i = 0; i < length; ++i) {
         if (class_of[i] == 0) continue;
         for (std::size_t w = 0; w < count; ++w) {
-            alpha[w * length + i] = 0.0f;
+            m_alpha[w * length + i] = 0.0f;
             beta[w * length + i] = m_special_factor[i];
         }
     }
@@ -225,13 +271,13 @@ struct HeadSums {
 struct HeadConstants {
     HeadConstants(const ClosedForm& form, std::size_t head);
 
-    std::vector<float> position_position; ///< [L, L]: position query . position key
-    std::vector<float> constant_position; ///< [classes, L]: constant query . position key
-    std::vector<float> position_constant; ///< [L, classes]: position query . constant key
-    std::vector<float> constant_constant; ///< [classes, classes]
+    Buffer position_position; ///< [L, L]: position query . position key
+    Buffer constant_position; ///< [classes, L]: constant query . position key
+    Buffer position_constant; ///< [L, classes]: position query . constant key
+    Buffer constant_constant; ///< [classes, classes]
     /// The same two spread out over keys, for the softmax; empty where there is only one class, since what is
     /// constant in a row does not change its softmax.
-    std::vector<float> position_constant_full, constant_constant_full;
+    Buffer position_constant_full, constant_constant_full;
 };
 
 HeadConstants::HeadConstants(const ClosedForm& form, std::size_t head)
@@ -241,7 +287,7 @@ HeadConstants::HeadConstants(const ClosedForm& form, std::size_t head)
     const float* position_key = position_query + form.width;
     const float* constant_query = form.constant_projected.data() + head * form.head_dim;
     const float* constant_key = constant_query + form.width;
-    const auto products = [&](std::size_t m, std::size_t n, const float* a, const float* b, std::vector<float>& out) {
+    const auto products = [&](std::size_t m, std::size_t n, const float* a, const float* b, Buffer& out) {
         out.resize(m * n);
         kernels().multiply_nt(m, n, form.head_dim, a, stride, b, stride, out.data(), n);
     };
@@ -263,7 +309,7 @@ HeadConstants::HeadConstants(const ClosedForm& form, std::size_t head)
 struct FactorSums {
     FactorSums(const ClosedForm& form, std::span<const Chunk> chunks, std::size_t first_word);
 
-    std::vector<std::vector<float>> beta_beta; ///< per chunk [L, L]
+    std::vector<Buffer> beta_beta;             ///< per chunk [L, L]
     std::vector<std::vector<double>> beta;     ///< per chunk [L]
 };
 
@@ -281,65 +327,90 @@ FactorSums::FactorSums(const ClosedForm& form, std::span<const Chunk> chunks, st
     });
 }
 
-/// One head over the words of one pass.
+/// One head over blocks of words. All of its memory fits a processor's second cache at common lengths.
 class HeadPass {
 public:
-    HeadPass(const ClosedForm& closed_form, const FactorSums& factors, std::size_t head, std::size_t words);
+    HeadPass(const ClosedForm& closed_form, const FactorSums& factors, std::size_t head)
+        : form(closed_form), m_factors(factors), m_constants(closed_form, head), m_head(head)
+    {
+    }
 
-    /// sum [L, L] = logits of the chunk's words, summed.
+    /// Takes up the words first .. first + count - 1 of the pass.
+    void prepare(std::size_t first, std::size_t count);
+    /// sum [L, L] = logits of one chunk's words, summed. `begin` counts from the block's first word.
     void sum_logits(std::size_t chunk, std::size_t begin, std::size_t size, float* sum);
-    /// sums [L, L] += probabilities of the chunk's words.
+    /// sums [L, L] += probabilities of one chunk's words.
     void add_probabilities(std::size_t begin, std::size_t size, double* sums);
     void add_terms(std::size_t chunk, std::size_t begin, std::size_t size, HeadSums& sums);
 
 private:
+    [[nodiscard]] const float* alpha(std::size_t word) const
+    {
+        return form.alpha() + (m_first + word) * form.length;
+    }
+    [[nodiscard]] const float* beta(std::size_t word) const
+    {
+        return form.beta.data() + (m_first + word) * form.length;
+    }
+
     const ClosedForm& form;
     const FactorSums& m_factors;
     HeadConstants m_constants;
-    std::vector<float> m_word_word;       ///< [words]: query . key of the word's own parts
-    std::vector<float> m_word_position;   ///< [words, L]: word query . position key
-    std::vector<float> m_position_word;   ///< [words, L]: word key . position query
-    std::vector<float> m_word_constant;   ///< [words, classes]: word query . constant key
-    std::vector<float> m_constant_word;   ///< [words, classes]: word key . constant query
-    std::vector<float> m_left, m_right;   ///< [2 * words, L]: logits of the words = left^T right + the rest
+    std::size_t m_head;
+    std::size_t m_first = 0;
+    Buffer m_word_word;     ///< [words]: query . key of the word's own parts
+    Buffer m_word_position; ///< [words, L]: word query . position key
+    Buffer m_position_word; ///< [words, L]: word key . position query
+    Buffer m_word_constant; ///< [words, classes]: word query . constant key
+    Buffer m_constant_word; ///< [words, classes]: word key . constant query
+    Buffer m_left, m_right; ///< [2 * words, L]: logits of the words = left^T right + the rest
+    Buffer m_part, m_scratch;
 };
 
-HeadPass::HeadPass(const ClosedForm& closed_form, const FactorSums& factors, std::size_t head, std::size_t words)
-    : form(closed_form), m_factors(factors), m_constants(closed_form, head), m_word_word(words)
+void HeadPass::prepare(std::size_t first, std::size_t count)
 {
+    m_first = first;
     const std::size_t L = form.length, R = form.classes, stride = 2 * form.width, n = form.head_dim;
-    const float* word_query = form.word_projected.data() + head * n;
+    const float* word_query = form.word_projected.data() + first * stride + m_head * n;
     const float* word_key = word_query + form.width;
-    const float* position_query = form.position_projected.data() + head * n;
-    const float* constant_query = form.constant_projected.data() + head * n;
-    const auto products = [&](const float* a, const float* b, std::size_t columns, std::vector<float>& out) {
-        out.resize(words * columns);
-        kernels().multiply_nt(words, columns, n, a, stride, b, stride, out.data(), columns);
+    const float* position_query = form.position_projected.data() + m_head * n;
+    const float* constant_query = form.constant_projected.data() + m_head * n;
+    const auto products = [&](const float* a, const float* b, std::size_t columns, Buffer& out) {
+        out.resize(count * columns);
+        kernels().multiply_nt(count, columns, n, a, stride, b, stride, out.data(), columns);
     };
     products(word_query, position_query + form.width, L, m_word_position);
     products(word_key, position_query, L, m_position_word);
     products(word_query, constant_query + form.width, R, m_word_constant);
     products(word_key, constant_query, R, m_constant_word);
 
-    m_left.resize(2 * words * L);
-    m_right.resize(2 * words * L);
-    for (std::size_t w = 0; w < words; ++w) {
+    m_word_word.resize(count);
+    m_left.resize(2 * count * L);
+    m_right.resize(2 * count * L);
+    for (std::size_t w = 0; w < count; ++w) {
         float dot = 0.0f;
         for (std::size_t f = 0; f < n; ++f) dot += word_query[w * stride + f] * word_key[w * stride + f];
         m_word_word[w] = dot;
-        const float* alpha = form.alpha.data() + w * L;
-        const float* beta = form.beta.data() + w * L;
+        const float* a = alpha(w);
+        const float* b = beta(w);
         const float* word_position = m_word_position.data() + w * L;
         const float* position_word = m_position_word.data() + w * L;
         const float* word_constant = m_word_constant.data() + w * R;
         const float* constant_word = m_constant_word.data() + w * R;
         float* left = m_left.data() + 2 * w * L;
         float* right = m_right.data() + 2 * w * L;
-        for (std::size_t i = 0; i < L; ++i) {
-            left[i] = alpha[i];
-            right[i] = alpha[i] * dot + beta[i] * word_position[i] + word_constant[form.class_of[i]];
-            left[L + i] = beta[i] * position_word[i] + constant_word[form.class_of[i]];
-            right[L + i] = alpha[i];
+        std::copy_n(a, L, left);
+        std::copy_n(a, L, right + L);
+        if (R == 1) {
+            for (std::size_t i = 0; i < L; ++i) {
+                right[i] = a[i] * dot + b[i] * word_position[i] + word_constant[0];
+                left[L + i] = b[i] * position_word[i] + constant_word[0];
+            }
+        } else {
+            for (std::size_t i = 0; i < L; ++i) {
+                right[i] = a[i] * dot + b[i] * word_position[i] + word_constant[form.class_of[i]];
+                left[L + i] = b[i] * position_word[i] + constant_word[form.class_of[i]];
+            }
         }
     }
 }
@@ -349,8 +420,8 @@ void HeadPass::sum_logits(std::size_t chunk, std::size_t begin, std::size_t size
     const std::size_t L = form.length, R = form.classes;
     kernels().multiply_tn(L, L, 2 * size, m_left.data() + 2 * begin * L, L, m_right.data() + 2 * begin * L, L, sum, L);
     const float* beta_beta = m_factors.beta_beta[chunk].data();
-    const std::vector<double>& beta = m_factors.beta[chunk];
-    std::vector<float> row_constant(R), beta_sum(beta.begin(), beta.end());
+    const std::vector<float> beta_sum(m_factors.beta[chunk].begin(), m_factors.beta[chunk].end());
+    std::vector<float> row_constant(R);
     for (std::size_t i = 0; i < L; ++i) {
         for (std::size_t r = 0; r < R; ++r)
             row_constant[r] = beta_sum[i] * m_constants.position_constant[i * R + r] +
@@ -358,43 +429,41 @@ void HeadPass::sum_logits(std::size_t chunk, std::size_t begin, std::size_t size
         const float* position_position = m_constants.position_position.data() + i * L;
         const float* constant_position = m_constants.constant_position.data() + form.class_of[i] * L;
         float* out = sum + i * L;
-        if (R == 1) {
-            for (std::size_t j = 0; j < L; ++j)
-                out[j] += beta_beta[i * L + j] * position_position[j] + beta_sum[j] * constant_position[j] +
-                          row_constant[0];
-        } else {
-            for (std::size_t j = 0; j < L; ++j)
-                out[j] += beta_beta[i * L + j] * position_position[j] + beta_sum[j] * constant_position[j] +
-                          row_constant[form.class_of[j]];
-        }
+        for (std::size_t j = 0; j < L; ++j)
+            out[j] += beta_beta[i * L + j] * position_position[j] + beta_sum[j] * constant_position[j];
+        if (R == 1)
+            for (std::size_t j = 0; j < L; ++j) out[j] += row_constant[0];
+        else
+            for (std::size_t j = 0; j < L; ++j) out[j] += row_constant[form.class_of[j]];
     }
 }
 
 void HeadPass::add_probabilities(std::size_t begin, std::size_t size, double* sums)
 {
     const std::size_t L = form.length;
-    std::vector<float> scratch(L), part(L * L);
+    m_part.resize(L * L);
+    m_scratch.resize(L);
     WordSoftmax word;
     word.length = L;
     word.position_position = m_constants.position_position.data();
     word.constant_position = m_constants.constant_position.data();
     word.class_of_row = form.class_of.data();
-    if (!m_constants.position_constant_full.empty()) {
+    if (form.classes > 1) {
         word.position_constant = m_constants.position_constant_full.data();
         word.additive = m_constants.constant_constant_full.data();
     }
     word.causal = form.layer.causal;
-    word.scratch = scratch.data();
+    word.scratch = m_scratch.data();
     for (std::size_t first = begin; first < begin + size; first += words_per_softmax_sum) {
-        std::fill(part.begin(), part.end(), 0.0f);
+        std::fill_n(m_part.data(), L * L, 0.0f);
         for (std::size_t w = first; w < std::min(first + words_per_softmax_sum, begin + size); ++w) {
-            word.alpha = form.alpha.data() + w * L;
-            word.beta = form.beta.data() + w * L;
+            word.alpha = alpha(w);
+            word.beta = beta(w);
             word.word_key = m_right.data() + 2 * w * L;
             word.word_query = m_left.data() + (2 * w + 1) * L;
-            kernels().add_word_softmax(word, part.data());
+            kernels().add_word_softmax(word, m_part.data());
         }
-        kernels().add_to_double(part.data(), sums, L * L);
+        kernels().add_to_double(m_part.data(), sums, L * L);
     }
 }
 
@@ -406,29 +475,32 @@ void HeadPass::add_terms(std::size_t chunk, std::size_t begin, std::size_t size,
         kernels().multiply_tn(L, L, rows, left.data(), L, right.data(), L, part.data(), L);
         kernels().add_to_double(part.data(), sum.data(), L * L);
     };
+    // fill(row, i, word, alpha, beta) for every word of the chunk and every position i.
     const auto for_each_entry = [&](const auto& fill) {
-        for (std::size_t w = 0; w < size; ++w)
-            for (std::size_t i = 0; i < L; ++i) fill(w, (begin + w) * L + i, begin + w, i);
+        for (std::size_t row = 0; row < size; ++row) {
+            const std::size_t w = begin + row;
+            for (std::size_t i = 0; i < L; ++i) fill(row, i, w, alpha(w)[i], beta(w)[i]);
+        }
     };
-    for_each_entry([&](std::size_t row, std::size_t at, std::size_t w, std::size_t i) {
+    for_each_entry([&](std::size_t row, std::size_t i, std::size_t w, float a, float) {
         const std::size_t r = form.class_of[i];
-        left[2 * row * L + i] = right[(2 * row + 1) * L + i] = form.alpha[at];
-        right[2 * row * L + i] = form.alpha[at] * m_word_word[w] + m_word_constant[w * R + r];
+        left[2 * row * L + i] = right[(2 * row + 1) * L + i] = a;
+        right[2 * row * L + i] = a * m_word_word[w] + m_word_constant[w * R + r];
         left[(2 * row + 1) * L + i] = m_constant_word[w * R + r];
     });
     add_product(2 * size, sums.word_word);
-    for_each_entry([&](std::size_t row, std::size_t at, std::size_t, std::size_t i) {
-        left[row * L + i] = form.alpha[at];
-        right[row * L + i] = form.beta[at] * m_word_position[at];
+    for_each_entry([&](std::size_t row, std::size_t i, std::size_t w, float a, float b) {
+        left[row * L + i] = a;
+        right[row * L + i] = b * m_word_position[w * L + i];
     });
     add_product(size, sums.word_position);
-    for_each_entry([&](std::size_t row, std::size_t at, std::size_t, std::size_t i) {
-        left[row * L + i] = form.beta[at] * m_position_word[at];
-        right[row * L + i] = form.alpha[at];
+    for_each_entry([&](std::size_t row, std::size_t i, std::size_t w, float a, float b) {
+        left[row * L + i] = b * m_position_word[w * L + i];
+        right[row * L + i] = a;
     });
     add_product(size, sums.position_word);
 
-    const std::vector<double>& beta = m_factors.beta[chunk];
+    const std::vector<double>& beta_sum = m_factors.beta[chunk];
     const auto as_double = [](float value) { return static_cast<double>(value); };
     for (std::size_t i = 0; i < L; ++i)
         for (std::size_t j = 0; j < L; ++j) {
@@ -436,8 +508,8 @@ void HeadPass::add_terms(std::size_t chunk, std::size_t begin, std::size_t size,
             const std::size_t query_class = form.class_of[i], key_class = form.class_of[j];
             sums.word_word[at] +=
                 static_cast<double>(size) * as_double(m_constants.constant_constant[query_class * R + key_class]);
-            sums.word_position[at] += beta[j] * as_double(m_constants.constant_position[query_class * L + j]);
-            sums.position_word[at] += beta[i] * as_double(m_constants.position_constant[i * R + key_class]);
+            sums.word_position[at] += beta_sum[j] * as_double(m_constants.constant_position[query_class * L + j]);
+            sums.position_word[at] += beta_sum[i] * as_double(m_constants.position_constant[i * R + key_class]);
             sums.position_position[at] +=
                 as_double(m_factors.beta_beta[chunk][at]) * as_double(m_constants.position_position[at]);
         }
@@ -515,15 +587,16 @@ Result<FirstLayerMaps> first_layer_attention(const FirstLayer& layer, const Firs
         if (ctx.cancelled()) return cancelled_error("the probe");
         form.project_words(first_word, pass_words);
         const FactorSums factors(form, pass, first_word);
+        const std::vector<Block> blocks = join_into_blocks(pass);
 
         parallel_blocks(form.heads, [&](std::size_t h) {
             if (progress.stopped()) return;
-            HeadPass head(form, factors, h, pass_words);
-            std::vector<float> part(cells);
-            for (std::size_t c = 0; c < pass.size(); ++c) {
-                if (progress.stopped()) return;
+            HeadPass head(form, factors, h);
+            Buffer part;
+            part.resize(cells);
+            const auto run_chunk = [&](std::size_t c, std::size_t block_begin) {
                 const Chunk& chunk = pass[c];
-                const std::size_t begin = chunk.begin - first_word;
+                const std::size_t begin = chunk.begin - block_begin;
                 head.sum_logits(c, begin, chunk.size(), part.data());
                 kernels().add_to_double(part.data(), group_sums[h].logits.data(), cells);
                 if (options.probabilities)
@@ -544,6 +617,14 @@ Result<FirstLayerMaps> first_layer_attention(const FirstLayer& layer, const Firs
                                maps.group_attention_probabilities);
                 }
                 progress.step();
+            };
+            for (const Block& block : blocks) {
+                const std::size_t block_begin = pass[block.first_chunk].begin;
+                head.prepare(block_begin - first_word, pass[block.last_chunk - 1].end - block_begin);
+                for (std::size_t c = block.first_chunk; c < block.last_chunk; ++c) {
+                    if (progress.stopped()) return;
+                    run_chunk(c, block_begin);
+                }
             }
         });
         first_chunk = last_chunk;
