@@ -229,7 +229,12 @@ void HeatmapPlot::Parts::arrange()
         profiles_wanted && side_for(true, left_with_profiles, profile) >= least_side_for_profiles;
     update_visibility();
     if (profiles_shown) left = left_with_profiles;
-    const int side = std::max(16, side_for(profiles_shown, left, profile));
+    int side = std::max(16, side_for(profiles_shown, left, profile));
+    if (metrics.horizontalAdvance(label) > side) {
+        // A second line of the colour bar's name.
+        bar_extent += text;
+        side = std::max(16, side_for(profiles_shown, left, profile));
+    }
 
     const int used_width = left + side + gap + bar_extent + (profiles_shown ? profile + gap : 0);
     const int used_height = top + side + below_axis + (profiles_shown ? profile + gap / 2 : 0);
@@ -284,7 +289,9 @@ void HeatmapPlot::Parts::place_bar(const QRect& place, int tick_width)
     bar_ticker->setMarks(
         color_bar_ticks(scale, std::max(2, std::min(9, bar_place.height() / (3 * text) + 1))));
     QCPAxis* axis = bar->axis(QCPAxis::atRight);
-    axis->setLabel(label);
+    const QFontMetrics metrics(widget->font());
+    axis->setLabel(wrapped_label(label, place.height(),
+                                 [&](const QString& line) { return metrics.horizontalAdvance(line); }));
     int widest = 0;
     for (const Tick& tick : bar_ticker->marks())
         widest = std::max(widest, QFontMetrics(widget->font()).horizontalAdvance(tick.label));

@@ -137,10 +137,10 @@ void ProfilePlot::Parts::restyle()
 std::vector<ProfilePlot::Parts::LegendEntry> ProfilePlot::Parts::legend() const
 {
     std::vector<LegendEntry> entries;
-    entries.push_back({tr_text("mean of the diagonal"), colors.curve, true});
-    if (!curve.spread.empty()) entries.push_back({tr_text("\u00B1 sd along it"), colors.spread});
+    entries.push_back({tr_text("mean"), colors.curve, true});
+    if (!curve.spread.empty()) entries.push_back({tr_text("\u00B1 sd along the diagonal"), colors.spread});
     if (!curve.standard_error.empty())
-        entries.push_back({tr_text("\u00B1 standard error over words"), colors.standard_error});
+        entries.push_back({tr_text("\u00B1 s.e. over words"), colors.standard_error});
     if (curve.white_band) {
         const QString text =
             tr_text("white band %1 to %2")
@@ -202,14 +202,16 @@ void ProfilePlot::Parts::arrange()
     int widest = 0;
     for (const Tick& tick : value_ticker->marks())
         widest = std::max(widest, metrics.horizontalAdvance(tick.label));
-    const int left = 6 + text + name_padding + widest + tick_padding + tick_length;
+    const int name_lines = metrics.horizontalAdvance(label) > height ? 2 : 1;
+    const int left = 6 + name_lines * text + name_padding + widest + tick_padding + tick_length;
     const int width = std::max(16, view.width() - left - 10);
     const int offset_width = std::max(metrics.horizontalAdvance(fixed_text(first, 0)),
                                       metrics.horizontalAdvance(fixed_text(last, 0)));
     offset_ticker->setMarks(
         integer_ticks(first, last, std::max(2, std::min(15, width / (2 * offset_width + 8)))));
     stage->place(rect, QRect(view.left() + left, view.top() + top, width, height));
-    value_axis()->setLabel(label);
+    value_axis()->setLabel(
+        wrapped_label(label, height, [&](const QString& line) { return metrics.horizontalAdvance(line); }));
 }
 
 void ProfilePlot::Parts::fill_graphs()
@@ -338,10 +340,10 @@ void ProfilePlot::Parts::draw_marks(QCPPainter& painter)
         painter.setPen(QPen(colors.mark, 1.0));
         painter.drawLine(QLineF(x, place.top(), x, place.bottom()));
         const double height = value(*marked);
-        QString text = tr_text("offset %1: %2").arg(fixed_text(*marked, 0), value_text(height));
         const auto n = static_cast<std::size_t>(*marked - curve.first_offset);
-        if (n < curve.standard_error.size() && std::isfinite(curve.standard_error[n]))
-            text += QStringLiteral(" \u00B1 ") + value_text(curve.standard_error[n]);
+        const double error = n < curve.standard_error.size() ? curve.standard_error[n] : 0.0;
+        const QString text =
+            tr_text("offset %1: %2").arg(fixed_text(*marked, 0), value_with_error_text(height, error));
         if (std::isfinite(height)) {
             painter.setPen(QPen(colors.background, 1.0));
             painter.setBrush(colors.mark);

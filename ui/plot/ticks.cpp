@@ -40,14 +40,16 @@ QString scientific_text(double value, int decimals)
     return fixed_text(mantissa, decimals) + QChar(0x00D7) + power_text(exponent);
 }
 
-/// The smallest of 1, 2 and 5 times a power of ten that cuts `span` into at most `most` - 1 parts.
-double round_step(double span, int most)
+/// The smallest of 1, 2 and 5 times a power of ten that has at most `most` multiples in [lower, upper].
+double round_step(double lower, double upper, int most)
 {
-    const double least = span / std::max(1, most - 1);
-    const double power = std::pow(10.0, std::floor(std::log10(least)));
-    for (const double factor : {1.0, 2.0, 5.0})
-        if (factor * power >= least * (1.0 - 1e-9)) return factor * power;
-    return 10.0 * power;
+    const double power = std::pow(10.0, std::floor(std::log10((upper - lower) / most)));
+    for (const double factor : {1.0, 2.0, 5.0, 10.0, 20.0}) {
+        const double step = factor * power;
+        const double count = std::floor(upper / step + 1e-9) - std::ceil(lower / step - 1e-9) + 1.0;
+        if (count <= most) return step;
+    }
+    return 50.0 * power;
 }
 
 std::vector<Tick> logarithmic_ticks(const ColorScale& scale, int most)
@@ -108,6 +110,35 @@ QString value_text(double value)
     return fixed_text(value, std::clamp(4 - before_point, 0, 7));
 }
 
+QString value_with_error_text(double value, double error)
+{
+    if (!std::isfinite(value) || !std::isfinite(error) || !(error > 0.0)) return value_text(value);
+    const double magnitude = std::max(std::abs(value), error);
+    if (error < 1e-7 || magnitude >= 1e6)
+        return value_text(value) + QStringLiteral(" \u00B1 ") + value_text(error);
+    const int decimals = std::clamp(1 - static_cast<int>(std::floor(std::log10(error))), 0, 9);
+    return fixed_text(value, decimals) + QStringLiteral(" \u00B1 ") + fixed_text(error, decimals);
+}
+
+QString wrapped_label(const QString& label, double width,
+                      const std::function<double(const QString&)>& measure)
+{
+    if (measure(label) <= width) return label;
+    // The break whose longer line is the shortest; a comma counts as a good place.
+    QString best = label;
+    double best_width = measure(label);
+    for (qsizetype at = label.indexOf(QLatin1Char(' ')); at > 0;
+         at = label.indexOf(QLatin1Char(' '), at + 1)) {
+        const double longer = std::max(measure(label.left(at)), measure(label.mid(at + 1)));
+        const bool after_comma = label.at(at - 1) == QLatin1Char(',');
+        const double penalty = after_comma && longer <= width ? 0.0 : longer;
+        if (penalty >= best_width) continue;
+        best_width = penalty;
+        best = label.left(at) + QLatin1Char('\n') + label.mid(at + 1);
+    }
+    return best;
+}
+
 std::vector<Tick> value_ticks(double lower, double upper, int most)
 {
     if (!std::isfinite(lower) || !std::isfinite(upper) || lower > upper) return {};
@@ -115,7 +146,7 @@ std::vector<Tick> value_ticks(double lower, double upper, int most)
     const double magnitude = std::max(std::abs(lower), std::abs(upper));
     // Below this the marks would all read the same; the overflow of the span is caught too.
     if (!(span > 1e-12 * magnitude) || !std::isfinite(span)) return {{lower, value_text(lower)}};
-    const double step = round_step(span, std::max(2, most));
+    const double step = round_step(lower, upper, std::max(2, most));
     const double first = std::ceil(lower / step - 1e-9);
     const double last = std::floor(upper / step + 1e-9);
     const bool plain = magnitude < 1e5 && step >= 0.999e-4;
@@ -135,7 +166,7 @@ std::vector<Tick> integer_ticks(int first, int last, int most)
 {
     if (first > last) return {};
     if (first == last) return {{static_cast<double>(first), fixed_text(first, 0)}};
-    const double step = std::max(1.0, round_step(static_cast<double>(last) - first, std::max(2, most)));
+    const double step = std::max(1.0, round_step(first, last, std::max(2, most)));
     std::vector<Tick> ticks;
     for (double at = std::ceil(first / step) * step; at <= last; at += step)
         ticks.push_back({at, fixed_text(at, 0)});

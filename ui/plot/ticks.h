@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include <QString>
@@ -15,7 +16,7 @@ struct Tick {
     QString label;
 };
 
-/// Round values inside [lower, upper], at most `most` of them (at least 2), all with the same number of decimals.
+/// Round values inside [lower, upper], at most `most` of them, all with the same number of decimals.
 std::vector<Tick> value_ticks(double lower, double upper, int most);
 
 /// Whole positions or offsets inside [first, last], at most `most`.
@@ -27,6 +28,13 @@ std::vector<Tick> color_bar_ticks(const ColorScale& scale, int most);
 
 /// A value for reading: about four significant digits, a true minus sign, "no value" for NaN.
 QString value_text(double value);
+
+/// "1.32 +- 0.04": the error with two significant digits, the value with as many decimals.
+QString value_with_error_text(double value, double error);
+
+/// The label, in two lines where it is wider than `width` as `measure` tells.
+QString wrapped_label(const QString& label, double width,
+                      const std::function<double(const QString&)>& measure);
 
 /// Decimals that show `step` exactly enough: 2 for 0.05; 0 for 5.
 int decimals_for_step(double step);
