@@ -122,16 +122,6 @@ struct HeatmapFrame {
     [[nodiscard]] int count() const { return last - first + 1; }
 };
 
-ColorScale drawn_scale(const HeatmapContent& content, const FigureOptions& options)
-{
-    ColorScale scale = content.scale;
-    if (options.color_map && *options.color_map != scale.map) {
-        scale.map = *options.color_map;
-        scale.missing = missing_color(scale.map);
-    }
-    return scale;
-}
-
 double bar_height(const ColorScale& scale, double side, const Spaces& spaces, const TextMeasure& measure)
 {
     double height = side;
@@ -150,7 +140,7 @@ HeatmapFrame heatmap_frame(const FigureSpec& spec, const HeatmapContent& content
                            const FigureOptions& options, const TextMeasure& measure, double side)
 {
     const Spaces spaces(options.font_pt);
-    const ColorScale scale = drawn_scale(content, options);
+    const ColorScale scale = figure_color_scale(content, options);
     HeatmapFrame frame;
     frame.first = static_cast<int>(content.map.first_position);
     frame.last = frame.first + static_cast<int>(content.map.length) - 1;
@@ -254,7 +244,7 @@ void draw_heatmap_figure(FigureCanvas& canvas, const FigureSpec& spec, const Hea
     const Spaces spaces(options.font_pt);
     const PlotColors colors = page_colors();
     const FigurePen pen{colors.text, line_width, false};
-    const ColorScale scale = drawn_scale(content, options);
+    const ColorScale scale = figure_color_scale(content, options);
     HeatmapFrame frame;
     const double side = settled_side(spec, content, options, measure, page.width(), page.height(), frame);
     const double x = frame.left + 0.5 * (page.width() - frame.left - side - frame.right);
@@ -501,6 +491,16 @@ void draw_profile_figure(FigureCanvas& canvas, const FigureSpec& spec, const Pro
 
 } // namespace
 
+ColorScale figure_color_scale(const HeatmapContent& content, const FigureOptions& options)
+{
+    ColorScale scale = content.scale;
+    if (options.color_map && *options.color_map != scale.map) {
+        scale.map = *options.color_map;
+        scale.missing = missing_color(scale.map);
+    }
+    return scale;
+}
+
 FigureFont figure_font(const FigureOptions& options)
 {
     return {options.font_family.isEmpty() ? default_figure_font() : options.font_family, options.font_pt};
@@ -508,7 +508,7 @@ FigureFont figure_font(const FigureOptions& options)
 
 QImage figure_cells(const HeatmapContent& content, const FigureOptions& options)
 {
-    const QImage whole = heatmap_image(content.map, drawn_scale(content, options));
+    const QImage whole = heatmap_image(content.map, figure_color_scale(content, options));
     if (content.last < content.first) return whole;
     const int origin = static_cast<int>(content.map.first_position);
     const int first = std::max(content.first - origin, 0);

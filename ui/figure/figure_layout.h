@@ -18,6 +18,9 @@ FigureFont figure_font(const FigureOptions& options);
 /// with the quantity's name and its clipped ends marked, 0.5 pt lines, square cells.
 void draw_figure(FigureCanvas& canvas, const FigureSpec& spec, const FigureOptions& options);
 
+/// The scale that a heatmap figure draws with: the screen's, on the colour map of the options.
+ColorScale figure_color_scale(const HeatmapContent& content, const FigureOptions& options);
+
 /// The picture that a heatmap figure draws, a pixel a cell, in the colours of the options.
 QImage figure_cells(const HeatmapContent& content, const FigureOptions& options);
 

@@ -3,18 +3,22 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <string>
+#include <string_view>
 
 #include <QBuffer>
+#include <QFile>
 #include <QImageWriter>
 #include <QPageSize>
 #include <QPainter>
 #include <QPdfWriter>
-#include <QSaveFile>
 
 #include "core/base/text.h"
 #include "core/base/version.h"
+#include "core/export/atomic_file.h"
 #include "ui/figure/figure_layout.h"
+#include "ui/figure/figure_provenance.h"
 #include "ui/figure/painter_canvas.h"
 #include "ui/figure/svg_canvas.h"
 
@@ -77,9 +81,9 @@ QString xml_escaped(const QString& text)
 }
 
 /// XMP packet with title, program and provenance. Qt writes its own dates into the document information.
-QByteArray xmp_packet(const FigureSpec& spec)
+QByteArray xmp_packet(const FigureSpec& spec, const QByteArray& provenance_json)
 {
-    const QString provenance = xml_escaped(QString::fromUtf8(spec.provenance_json));
+    const QString provenance = xml_escaped(QString::fromUtf8(provenance_json));
     return QStringLiteral(
                "<?xpacket begin=\"\uFEFF\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>\n"
                "<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">\n"
@@ -138,7 +142,7 @@ core::Result<QByteArray> pdf_bytes(const FigureSpec& spec, const FigureOptions& 
         writer.setPageSize(
             QPageSize(whole, QPageSize::Point, QStringLiteral("figure"), QPageSize::ExactMatch));
         writer.setPageMargins(QMarginsF(0, 0, 0, 0));
-        writer.setDocumentXmpMetadata(xmp_packet(spec));
+        writer.setDocumentXmpMetadata(xmp_packet(spec, complete_provenance(spec, options)));
         QPainter painter;
         if (!painter.begin(&writer))
             return core::Error{core::ErrorCode::internal, "the PDF writer did not start", "figure"};
@@ -153,7 +157,8 @@ core::Result<QByteArray> pdf_bytes(const FigureSpec& spec, const FigureOptions& 
 
 QByteArray svg_bytes(const FigureSpec& spec, const FigureOptions& options)
 {
-    SvgCanvas canvas(figure_size_mm(spec, options), figure_font(options), spec.title, spec.provenance_json);
+    SvgCanvas canvas(figure_size_mm(spec, options), figure_font(options), spec.title,
+                     complete_provenance(spec, options));
     draw_figure(canvas, spec, options);
     return canvas.finish();
 }
@@ -172,20 +177,6 @@ QByteArray big_endian(std::uint32_t value)
 {
     QByteArray out;
     for (const unsigned shift : {24u, 16u, 8u, 0u}) out += static_cast<char>((value >> shift) & 0xFFu);
-    return out;
-}
-
-/// JSON with every character beyond ASCII as \uXXXX: a tEXt chunk is Latin-1.
-QByteArray ascii_json(const QByteArray& json)
-{
-    QByteArray out;
-    const QString text = QString::fromUtf8(json);
-    for (const QChar c : text) {
-        if (c.unicode() < 0x80)
-            out += static_cast<char>(c.unicode());
-        else
-            out += "\\u" + QByteArray::number(c.unicode(), 16).rightJustified(4, '0');
-    }
     return out;
 }
 
@@ -220,8 +211,7 @@ core::Result<QByteArray> png_bytes(const FigureSpec& spec, const FigureOptions& 
     constexpr qsizetype after_header = 33;
     QByteArray chunks = text_chunk("Software", creator().toLatin1());
     if (!spec.title.isEmpty()) chunks += text_chunk("Title", spec.title.toLatin1());
-    if (!spec.provenance_json.isEmpty())
-        chunks += text_chunk("posiscope:provenance", ascii_json(spec.provenance_json));
+    chunks += text_chunk("posiscope:provenance", complete_provenance(spec, options));
     return out.insert(after_header, chunks);
 }
 
@@ -264,13 +254,9 @@ core::Result<void> write_figure(const FigureSpec& spec, const FigureOptions& opt
                            "figure"};
     const core::Result<QByteArray> bytes = figure_bytes(spec, options, *format);
     if (!bytes) return bytes.error();
-    QSaveFile file(path);
-    if (!file.open(QIODevice::WriteOnly) || file.write(*bytes) != bytes->size() || !file.commit())
-        return core::Error{core::ErrorCode::unreadable,
-                           "cannot write " + core::in_quotes(path.toStdString()) + ": " +
-                               core::printable(file.errorString().toStdString()),
-                           "figure"};
-    return {};
+    return core::write_atomically(
+        std::filesystem::path(QFile::encodeName(path).toStdString()),
+        std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
 }
 
 } // namespace posiscope::ui

@@ -6,6 +6,22 @@
 
 namespace posiscope::ui {
 
+ProfileCurve make_profile_curve(const core::OffsetProfileOverWords& profile, const core::WhiteBand& band)
+{
+    ProfileCurve curve;
+    if (profile.profile.offsets.empty()) return curve;
+    curve.first_offset = profile.profile.offsets.front();
+    curve.mean = profile.profile.mean;
+    curve.spread = profile.profile.standard_deviation;
+    const std::vector<double>& error = profile.standard_error;
+    if (std::any_of(error.begin(), error.end(), [](double value) { return std::isfinite(value); }))
+        curve.standard_error = error;
+    if (std::isfinite(band.width) && band.width > 0.0)
+        curve.white_band = WhiteBandOffsets{static_cast<int>(std::lround(band.first)),
+                                            static_cast<int>(std::lround(band.last))};
+    return curve;
+}
+
 std::optional<std::pair<double, double>> curve_value_range(const ProfileCurve& curve, int first, int last)
 {
     std::optional<std::pair<double, double>> range;

@@ -5,6 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/metrics/offset_profile.h"
+#include "core/metrics/white_band.h"
+
 namespace posiscope::ui {
 
 /// Offsets key - query that make the white band, first .. last.
@@ -25,6 +28,10 @@ struct ProfileCurve {
 
     [[nodiscard]] int last_offset() const { return first_offset + static_cast<int>(mean.size()) - 1; }
 };
+
+/// The curve of a profile that core computed. The standard error is left out where it is not defined anywhere, the
+/// white band where there is none.
+ProfileCurve make_profile_curve(const core::OffsetProfileOverWords& profile, const core::WhiteBand& band);
 
 /// Least and largest value drawn (bands included) over first .. last; nothing where nothing is finite.
 std::optional<std::pair<double, double>> curve_value_range(const ProfileCurve& curve, int first, int last);
