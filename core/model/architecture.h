@@ -58,6 +58,8 @@ struct Stack {
     std::vector<std::int64_t> special_leading, special_trailing;
 
     std::vector<LayerNames> layer_names; ///< `layers_present` entries
+    /// Where `layers_present` < `layers`: the sentence that names the first missing tensor.
+    std::string missing_tensor;
 };
 
 /// A network as data: read from config and tensor names, before any weight is read.

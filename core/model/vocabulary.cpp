@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/vocabulary.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -32,7 +33,8 @@ std::vector<Vocabulary::Entry> plain_entries(std::int64_t rows)
 }
 
 /// vocab.tsv of a cut checkpoint: a head line, then row, token, id in the original vocabulary.
-Result<std::vector<Vocabulary::Entry>> read_tsv(std::string_view text, const std::string& file, std::int64_t rows)
+Result<std::vector<Vocabulary::Entry>> read_tsv(std::string_view text, const std::string& file, std::int64_t rows,
+                                                std::vector<std::string>&)
 {
     std::vector<Vocabulary::Entry> entries;
     const auto lines = lines_of(text);
@@ -54,24 +56,29 @@ Result<std::vector<Vocabulary::Entry>> read_tsv(std::string_view text, const std
     return entries;
 }
 
-/// vocab.txt: one token a line, the line's number is its id.
-Result<std::vector<Vocabulary::Entry>> read_lines(std::string_view text, const std::string& file, std::int64_t rows)
+/// vocab.txt: one token a line, the line's number is its id. Tables are often padded to a round number of rows, so
+/// rows without a line stay, shown by id; lines without a row are left out.
+Result<std::vector<Vocabulary::Entry>> read_lines(std::string_view text, const std::string& file, std::int64_t rows,
+                                                  std::vector<std::string>& warnings)
 {
     const auto lines = lines_of(text);
-    if (static_cast<std::int64_t>(lines.size()) != rows)
-        return Error{ErrorCode::corrupt_file,
-                     in_quotes(file) + " has " + counted(lines.size(), "word", "words") +
-                         ", but the word table has " + std::to_string(rows) + " rows",
-                     "vocabulary"};
     auto entries = plain_entries(rows);
-    for (std::size_t n = 0; n < lines.size(); ++n) entries[n].text = lines[n];
+    if (lines.size() != entries.size())
+        warnings.push_back(in_quotes(file) + " has " + counted(lines.size(), "word", "words") +
+                           ", but the word table has " + std::to_string(rows) + " rows" +
+                           (lines.size() < entries.size() ? "; the other rows are shown by id" : ""));
+    for (std::size_t n = 0; n < entries.size(); ++n) {
+        if (n < lines.size()) entries[n].text = lines[n];
+        // A few rows more than words pad the table; many more mean that the vocabulary belongs to something else.
+        else entries[n].drawable = 2 * lines.size() < entries.size();
+    }
     return entries;
 }
 
 struct VocabularyFile {
     std::string_view name;
-    Result<std::vector<Vocabulary::Entry>> (*read)(std::string_view text, const std::string& file,
-                                                   std::int64_t rows);
+    Result<std::vector<Vocabulary::Entry>> (*read)(std::string_view text, const std::string& file, std::int64_t rows,
+                                                   std::vector<std::string>& warnings);
 };
 
 /// In the order in which they are looked for.
@@ -81,7 +88,7 @@ constexpr VocabularyFile vocabulary_files[]{
 };
 
 Result<std::vector<Vocabulary::Entry>> read_file(const Checkpoint& checkpoint, const VocabularyFile& kind,
-                                                 std::int64_t rows)
+                                                 std::int64_t rows, std::vector<std::string>& warnings)
 {
     const auto source = checkpoint.store().open(kind.name);
     if (!source) return source.error();
@@ -89,15 +96,19 @@ Result<std::vector<Vocabulary::Entry>> read_file(const Checkpoint& checkpoint, c
     const auto text = (*source)->read_text(largest_vocabulary);
     if (!text) return text.error();
     if (!is_utf8(*text)) return Error{ErrorCode::corrupt_file, in_quotes(file) + " is not UTF-8", "vocabulary"};
-    auto entries = kind.read(*text, file, rows);
+    auto entries = kind.read(*text, file, rows, warnings);
     if (!entries) return entries;
     std::unordered_map<std::string_view, std::int64_t> seen;
-    for (const Vocabulary::Entry& entry : *entries)
+    std::vector<std::string> twice;
+    for (const Vocabulary::Entry& entry : *entries) {
+        if (entry.text.empty()) continue;
         if (const auto [at, added] = seen.emplace(entry.text, entry.id); !added)
-            return Error{ErrorCode::corrupt_file,
-                         in_quotes(file) + " lists the word " + in_quotes(entry.text, 40) + " twice, for ids " +
-                             std::to_string(at->second) + " and " + std::to_string(entry.id),
-                         "vocabulary"};
+            twice.push_back(in_quotes(entry.text, 40) + " for ids " + std::to_string(at->second) + " and " +
+                            std::to_string(entry.id));
+    }
+    if (!twice.empty())
+        warnings.push_back(in_quotes(file) + " lists words more than once: " + join_for_message(twice, 3) +
+                           "; a typed word means the first");
     return entries;
 }
 
@@ -108,7 +119,7 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, bool has_texts)
 {
     for (std::size_t n = 0; n < m_entries.size(); ++n) {
         m_by_id.emplace(m_entries[n].id, n);
-        if (has_texts) m_by_text.emplace(m_entries[n].text, n);
+        if (!m_entries[n].text.empty()) m_by_text.emplace(m_entries[n].text, n);
         if (m_entries[n].drawable) ++m_drawable;
     }
 }
@@ -140,15 +151,15 @@ Vocabulary read_vocabulary(const Checkpoint& checkpoint, Architecture& architect
     bool has_texts = false;
     bool found = false;
     for (const VocabularyFile& kind : vocabulary_files) {
-        auto read = read_file(checkpoint, kind, rows);
+        auto read = read_file(checkpoint, kind, rows, warnings);
         if (!read && read.error().code == ErrorCode::not_found) continue;
         found = true;
-        has_texts = read.has_value();
         if (read) entries = *std::move(read);
         else warnings.push_back(read.error().message + "; words are shown by id");
         break;
     }
     if (!found) warnings.push_back("there is no vocabulary beside the weights; words are shown by id");
+    has_texts = std::any_of(entries.begin(), entries.end(), [](const auto& entry) { return !entry.text.empty(); });
     if (!has_texts) entries = plain_entries(rows);
     family.apply_vocabulary(architecture, entries);
     for (Vocabulary::Entry& entry : entries)

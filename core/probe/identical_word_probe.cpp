@@ -312,9 +312,9 @@ Result<const Stack*> check_options(const OpenModel& model, const ProbeOptions& o
                        std::to_string(stack->layers - 1));
     if (options.layer >= stack->layers_present)
         return Error{ErrorCode::not_found,
-                     in_quotes(model.checkpoint->weights_name()) + " holds the query and key weights of " +
+                     "layer " + std::to_string(options.layer) + " cannot be probed, this file holds " +
                          std::to_string(stack->layers_present) + " of " + std::to_string(stack->layers) +
-                         " layers; those of layer " + std::to_string(options.layer) + " are not in it",
+                         " layers: " + stack->missing_tensor,
                      "identical-word probe"};
     if (options.length < 1) return refused("length " + std::to_string(options.length) + " was asked for; at least 1 is needed");
     if (stack->length_limit && options.length > *stack->length_limit)

@@ -64,8 +64,8 @@ Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& mode
     if (selection.kind == WordSelection::Kind::sampled) {
         if (selection.count == 0) return refused("0 words were asked for; at least one is needed");
         if (selection.count > drawable.size())
-            warnings.push_back(std::to_string(selection.count) + " words were asked for; all " +
-                               std::to_string(drawable.size()) + " that may be drawn are taken");
+            warnings.push_back("the vocabulary holds " + counted(drawable.size(), "word", "words") +
+                               " that may be drawn; all are taken");
         drawable = sample_without_replacement(std::move(drawable), selection.count, seed);
     }
     for (const std::int64_t id : drawable) chosen.push_back(vocabulary.find_id(id));

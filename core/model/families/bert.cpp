@@ -67,7 +67,12 @@ Result<void> read_layers(const TensorNames& names, Stack& stack, std::int64_t in
         found.feed_forward_out = reader.linear("output.dense", d, intermediate_size);
         found.feed_forward_norm = reader.norm("output.LayerNorm", d);
         if (reader.fault) return *reader.fault;
-        if (found.query.weight.empty() || found.key.weight.empty()) return {};
+        if (found.query.weight.empty() || found.key.weight.empty()) {
+            const char* lacking = found.query.weight.empty() ? "query" : "key";
+            stack.missing_tensor = names.missing("encoder.layer." + std::to_string(layer) + ".attention.self." +
+                                                 lacking + ".weight").message;
+            return {};
+        }
         stack.layer_names.push_back(std::move(found));
         ++stack.layers_present;
     }
@@ -156,8 +161,7 @@ Result<Architecture> read_bert(const TensorNames& names)
     stack.embedding_norm = {NormKind::layer_norm, (*norm_gain)->name, (*norm_bias)->name, *epsilon};
     if (auto read = read_layers(names, stack, intermediate->value_or(-1)); !read) return read.error();
     if (stack.layers_present == 0)
-        notes.push_back(names.missing("encoder.layer.0.attention.self.query.weight").message +
-                        "; no layer can be probed");
+        notes.push_back(stack.missing_tensor + "; no layer can be probed");
     else if (stack.layers_present < stack.layers)
         notes.push_back("this file holds " + counted(static_cast<std::size_t>(stack.layers_present), "layer", "layers") +
                         " of " + std::to_string(stack.layers));
