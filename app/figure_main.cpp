@@ -40,6 +40,13 @@ struct FigureArguments {
     int dpi = ui::FigureOptions{}.dpi;
 };
 
+/// Qt's remarks about the desktop (a missing runtime folder) are not for people who asked for a file.
+void drop_remarks(QtMsgType type, const QMessageLogContext&, const QString& text)
+{
+    if (type == QtCriticalMsg || type == QtFatalMsg)
+        std::fprintf(stderr, "posiscope: %s\n", qPrintable(text));
+}
+
 template <class Rows>
 std::vector<std::string> ids_of(const Rows& rows)
 {
@@ -166,6 +173,7 @@ int figure_main(int argc, char** argv)
     }
     try {
         // Fonts come from Qt, a screen is not wanted even where there is one.
+        qInstallMessageHandler(drop_remarks);
         qputenv("QT_QPA_PLATFORM", "offscreen");
         int qt_argc = 1;
         QGuiApplication application(qt_argc, argv);
