@@ -76,7 +76,7 @@ install_packages() {
             "${needed_packages[*]} ${wished_packages[*]}"
         return 0
     fi
-    say "installing packages: $(echo $missing $wished)"
+    say "installing packages, which takes a minute or two: $(echo $missing $wished)"
     local quiet=(-qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
     # One broken extra source must not stop the rest; what is really missing shows below.
     as_root apt-get "${quiet[@]}" update || say "apt-get update reported a problem; going on"
@@ -93,9 +93,12 @@ install_packages() {
         fi
     done
     # shellcheck disable=SC2086 # package names, split on purpose
-    [ -z "$missing$granted" ] ||
-        as_root apt-get "${quiet[@]}" install -y --no-install-recommends $missing $granted </dev/null >&2 ||
-        stop "the packages could not be installed; on Ubuntu the component 'universe' must be enabled"
+    if [ -n "$missing$granted" ] &&
+        ! as_root apt-get "${quiet[@]}" install -y --no-install-recommends $missing $granted \
+            </dev/null >build/packages.log 2>&1; then
+        tail -n 20 build/packages.log >&2
+        stop "the packages could not be installed (see above); on Ubuntu the component 'universe' must be enabled"
+    fi
     packages_changed=yes
 }
 
