@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/kernels/thread_pool.h"
+#include "core/metrics/bootstrap.h"
 #include "core/metrics/flatness.h"
 #include "core/metrics/metric_list.h"
 
@@ -44,6 +45,9 @@ Result<MetricTable> evaluate_metrics(const ProbeResult& probe, const MetricOptio
         if (!ctx.cancelled()) evaluate_row(probe, table.rows[block]);
     });
     if (ctx.cancelled()) return cancelled_error("computing metrics");
+    if (auto errors = bootstrap_standard_errors(probe, table.rows, options.resamples, options.seed, ctx);
+        !errors)
+        return errors.error();
     return table;
 }
 

@@ -132,17 +132,16 @@ QueryConstants QueryConstantSolver::solve(std::span<const double> row_sums,
     for (std::size_t k = 0; k < offset_means.size(); ++k)
         if (m_offset_counts[k] > 0.0) offset_means[k] = offset_sums[k] / m_offset_counts[k];
 
-    Eigen::VectorXd right(static_cast<Eigen::Index>(m_length));
+    std::vector<double> right(m_length);
     for (std::size_t i = 0; i < m_length; ++i) {
         const std::uint8_t* defined = m_defined.data() + i * m_length;
         const double* means = offset_means.data() + (m_length - 1 - i);
         double value = row_sums[i];
         for (std::size_t j = 0; j < m_length; ++j)
             if (defined[j] != 0) value -= means[j];
-        right(static_cast<Eigen::Index>(i)) = value;
+        right[i] = value;
     }
-    const Eigen::VectorXd solution = m_factor->cholesky.solve(right);
-    fit.query.assign(solution.data(), solution.data() + solution.size());
+    fit.query = solve_normal_equations(right);
     double sum = 0.0;
     for (const double value : fit.query) sum += value;
     const double mean = sum / static_cast<double>(m_length);
@@ -160,6 +159,16 @@ QueryConstants QueryConstantSolver::solve(std::span<const double> row_sums,
     for (std::size_t k = 0; k < constants.size(); ++k)
         if (m_offset_counts[k] > 0.0) fit.offset[k] -= constants[k] / m_offset_counts[k];
     return fit;
+}
+
+std::vector<double> QueryConstantSolver::solve_normal_equations(std::span<const double> right) const
+{
+    std::vector<double> solution(m_length);
+    if (m_length == 0) return solution;
+    const auto size = static_cast<Eigen::Index>(m_length);
+    Eigen::Map<Eigen::VectorXd>(solution.data(), size) =
+        m_factor->cholesky.solve(Eigen::Map<const Eigen::VectorXd>(right.data(), size));
+    return solution;
 }
 
 bool QueryConstantSolver::fits(std::size_t length, std::span<const std::uint8_t> defined) const

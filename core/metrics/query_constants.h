@@ -34,6 +34,10 @@ public:
     [[nodiscard]] QueryConstants solve(std::span<const double> row_sums,
                                        std::span<const double> offset_sums) const;
 
+    /// The least-norm solution x of the normal equations A x = right (for c, with t eliminated), up to a constant for
+    /// each connected part; right and x are [length].
+    [[nodiscard]] std::vector<double> solve_normal_equations(std::span<const double> right) const;
+
     [[nodiscard]] bool fits(std::size_t length, std::span<const std::uint8_t> defined) const;
 
 private:
