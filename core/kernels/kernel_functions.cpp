@@ -29,14 +29,14 @@ MatrixMap view(float* values, std::size_t rows, std::size_t cols, std::size_t st
     return {values, index(rows), index(cols), Eigen::OuterStride<>(index(stride))};
 }
 
-void multiply_nt(std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t a_stride, const float* b,
-                 std::size_t b_stride, float* c, std::size_t c_stride)
+void multiply_nt(std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t a_stride,
+                 const float* b, std::size_t b_stride, float* c, std::size_t c_stride)
 {
     view(c, m, n, c_stride).noalias() = view(a, m, k, a_stride) * view(b, n, k, b_stride).transpose();
 }
 
-void multiply_tn(std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t a_stride, const float* b,
-                 std::size_t b_stride, float* c, std::size_t c_stride)
+void multiply_tn(std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t a_stride,
+                 const float* b, std::size_t b_stride, float* c, std::size_t c_stride)
 {
     view(c, m, n, c_stride).noalias() = view(a, k, m, a_stride).transpose() * view(b, k, n, b_stride);
 }
@@ -70,9 +70,11 @@ void add_to_double(const float* values, double* out, std::size_t n)
 #define POSISCOPE_JOIN_OF(a, b) a##b
 #define POSISCOPE_JOIN(a, b) POSISCOPE_JOIN_OF(a, b)
 
+extern const MapKernels POSISCOPE_JOIN(map_kernels_, POSISCOPE_KERNEL_SET); // map_kernel_functions.cpp
 extern const KernelSet POSISCOPE_JOIN(kernel_set_, POSISCOPE_KERNEL_SET);
 const KernelSet POSISCOPE_JOIN(kernel_set_, POSISCOPE_KERNEL_SET){
-    POSISCOPE_KERNEL_NAME, multiply_nt, multiply_tn, add_word_softmax, add_to_double,
+    POSISCOPE_KERNEL_NAME, multiply_nt,   multiply_tn,
+    add_word_softmax,      add_to_double, &POSISCOPE_JOIN(map_kernels_, POSISCOPE_KERNEL_SET),
 };
 
 } // namespace posiscope::core

@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "core/kernels/map_kernels.h"
+
 namespace posiscope::core {
 
 /// What the softmax of one word and one head needs, so that no [words, L, L] array is ever stored. With the row
@@ -41,6 +43,8 @@ struct KernelSet {
     void (*add_word_softmax)(const WordSoftmax& word, float* sum);
     /// out [n] += values [n], out in double.
     void (*add_to_double)(const float* values, double* out, std::size_t n);
+
+    const MapKernels* maps; ///< never null
 };
 
 /// The kernels for this processor, chosen once; POSISCOPE_KERNELS=x86-64-v2 and so on asks for others.

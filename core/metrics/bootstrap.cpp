@@ -9,6 +9,7 @@
 
 #include <Eigen/Core>
 
+#include "core/kernels/kernel_set.h"
 #include "core/kernels/thread_pool.h"
 #include "core/metrics/first_position_extra.h"
 #include "core/metrics/map_summary.h"
@@ -21,16 +22,22 @@ namespace {
 
 /// The maps of all groups, [groups, length * length]: sums over heads in double, exact for float32 entries.
 struct GroupMaps {
+    /// Entries of one map that are used together. Maps begin one tile apart within the first-level cache, which would
+    /// otherwise have room for few of them where length * length is a power of two.
+    static constexpr std::size_t tile = 64;
+    static constexpr std::size_t cache_way = 512; // in doubles
+
     std::size_t groups = 0;
     std::size_t length = 0;
     double heads = 1.0; ///< how many each entry is the sum of
     MapPattern pattern = MapPattern::full;
     std::vector<double> values;
 
-    [[nodiscard]] const double* map(std::size_t group) const
+    [[nodiscard]] std::size_t stride() const
     {
-        return values.data() + group * length * length;
+        return (length * length + cache_way - 1) / cache_way * cache_way + tile;
     }
+    [[nodiscard]] const double* map(std::size_t group) const { return values.data() + group * stride(); }
 };
 
 /// One row of the table with what does not change between resamples.
@@ -64,9 +71,9 @@ GroupMaps sum_heads(const ProbeResult& probe, const HostTensor& tensor, int head
     const std::size_t summed = head == mean_of_heads ? heads : 1;
     maps.heads = static_cast<double>(summed);
     const std::size_t entries = maps.length * maps.length;
-    maps.values.assign(maps.groups * entries, 0.0);
+    maps.values.assign(maps.groups * maps.stride(), 0.0);
     parallel_blocks(maps.groups, [&](std::size_t g) {
-        double* sums = maps.values.data() + g * entries;
+        double* sums = maps.values.data() + g * maps.stride();
         for (std::size_t h = 0; h < summed; ++h) {
             const float* values = tensor.matrix(g * heads + first_head + h).values;
             for (std::size_t n = 0; n < entries; ++n) sums[n] += static_cast<double>(values[n]);
@@ -186,39 +193,27 @@ void prepare(const ProbeResult& probe, const GroupMaps& maps, Target& target, st
 void mix_maps(const GroupMaps& maps, const Resamples& resamples, std::size_t begin, std::size_t count,
               double* out)
 {
-    constexpr std::size_t tile = 128; // of all groups at once: fits the first-level cache
+    constexpr std::size_t tile = GroupMaps::tile;
     const std::size_t entries = maps.length * maps.length;
-    std::vector<std::vector<std::pair<const double*, double>>> drawn(count);
+    struct Draw {
+        std::vector<const double*> rows;
+        std::vector<double> weights;
+    };
+    std::vector<Draw> drawn(count);
     for (std::size_t r = 0; r < count; ++r)
         for (std::size_t g = 0; g < maps.groups; ++g)
-            if (const double weight = resamples.weights_of(begin + r)[g]; weight > 0.0)
-                drawn[r].emplace_back(maps.map(g), weight);
+            if (const double weight = resamples.weights_of(begin + r)[g]; weight > 0.0) {
+                drawn[r].rows.push_back(maps.map(g));
+                drawn[r].weights.push_back(weight);
+            }
     for (std::size_t from = 0; from < entries; from += tile) {
         const std::size_t size = std::min(tile, entries - from);
         for (std::size_t r = 0; r < count; ++r) {
-            double* __restrict sums = out + r * entries + from;
-            std::fill(sums, sums + size, 0.0);
-            std::size_t d = 0;
-            for (; d + 3 < drawn[r].size(); d += 4) {
-                const double* __restrict a = drawn[r][d].first + from;
-                const double* __restrict b = drawn[r][d + 1].first + from;
-                const double* __restrict c = drawn[r][d + 2].first + from;
-                const double* __restrict e = drawn[r][d + 3].first + from;
-                const double weight_a = drawn[r][d].second;
-                const double weight_b = drawn[r][d + 1].second;
-                const double weight_c = drawn[r][d + 2].second;
-                const double weight_e = drawn[r][d + 3].second;
-                for (std::size_t n = 0; n < size; ++n)
-                    sums[n] += (weight_a * a[n] + weight_b * b[n]) + (weight_c * c[n] + weight_e * e[n]);
-            }
-            for (; d < drawn[r].size(); ++d) {
-                const double* __restrict a = drawn[r][d].first + from;
-                const double weight = drawn[r][d].second;
-                for (std::size_t n = 0; n < size; ++n) sums[n] += weight * a[n];
-            }
-            // Whole numbers until here: groups that are all equal give exactly their common map.
-            const double divisor = resamples.totals[begin + r] * maps.heads;
-            for (std::size_t n = 0; n < size; ++n) sums[n] /= divisor;
+            // Sums of whole numbers of maps: groups that are all equal give exactly their common map.
+            kernels().maps->mix_rows(drawn[r].rows.data(), drawn[r].weights.data(), drawn[r].rows.size(),
+                                     resamples.totals[begin + r] * maps.heads, out + r * entries + from,
+                                     size);
+            for (const double*& row : drawn[r].rows) row += size;
         }
     }
 }
@@ -244,12 +239,10 @@ double weighted_log_extra(const double* logarithms, std::size_t stride, const Ta
     for (std::size_t i = 0; i + 1 < rest; ++i) sum += first[(i + 1) * stride];
     sum /= static_cast<double>(rest - 1);
     for (std::size_t i = 0; i < rest; ++i) {
-        const double* __restrict row = first + (i + 1) * stride + 1;
-        double* __restrict sums = offset_sums.data() + (rest - 1 - i);
-        const std::size_t keys = pattern == MapPattern::causal ? i + 1 : rest;
-        const double weight = target.first_position.row[i];
-        const double* __restrict offset_weights = target.first_position.offset.data() + (rest - 1 - i);
-        for (std::size_t j = 0; j < keys; ++j) sums[j] += (weight + offset_weights[j]) * row[j];
+        const std::size_t shift = rest - 1 - i;
+        kernels().maps->add_weighted(first + (i + 1) * stride + 1, target.first_position.row[i],
+                                     target.first_position.offset.data() + shift, offset_sums.data() + shift,
+                                     pattern == MapPattern::causal ? i + 1 : rest);
     }
     for (const double part : offset_sums) sum += part;
     return sum;
@@ -335,8 +328,8 @@ void evaluate_block(const GroupMaps& maps, const Resamples& resamples, std::size
             space.logarithms.resize(entries);
             for (std::size_t i = 0; i < maps.length; ++i) {
                 const std::size_t keys = maps.pattern == MapPattern::causal ? i + 1 : maps.length;
-                for (std::size_t n = i * maps.length; n < i * maps.length + keys; ++n)
-                    space.logarithms[n] = std::log(map[n]);
+                kernels().maps->logarithms(map + i * maps.length, space.logarithms.data() + i * maps.length,
+                                           keys);
             }
         }
         for (std::size_t t = 0; t < targets.size(); ++t) {

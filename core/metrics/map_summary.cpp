@@ -8,6 +8,7 @@
 #include <limits>
 #include <string_view>
 
+#include "core/kernels/kernel_set.h"
 #include "core/metrics/flatness.h"
 #include "core/metrics/white_band.h"
 
@@ -68,54 +69,6 @@ const QuickForm* find_quick_form(std::string_view id)
     const auto* found = std::find_if(quick_forms.begin(), quick_forms.end(),
                                      [&](const QuickForm& form) { return form.id == id; });
     return found == quick_forms.end() ? nullptr : found;
-}
-
-// The loops over a row write to as many places as they read, so the compiler vectorises them without changing the
-// order of any sum.
-
-void add_to_diagonals(const double* __restrict row, std::size_t keys, double constant, double* __restrict sum,
-                      double* __restrict largest)
-{
-    for (std::size_t j = 0; j < keys; ++j) {
-        const double value = row[j] - constant;
-        const double magnitude = std::abs(value);
-        sum[j] += value;
-        largest[j] = magnitude > largest[j] ? magnitude : largest[j];
-    }
-}
-
-void add_squares(const double* __restrict row, std::size_t keys, double constant,
-                 const double* __restrict mean, double* __restrict squares)
-{
-    for (std::size_t j = 0; j < keys; ++j) {
-        const double deviation = row[j] - constant - mean[j];
-        squares[j] += deviation * deviation;
-    }
-}
-
-struct StepSums {
-    double* __restrict rise;
-    double* __restrict change;
-    double* __restrict rising;
-    double* __restrict steps;
-};
-
-/// Steps between columns j and j + 1, j < count; direction 1 where the key moves away from the query to the right.
-template <int direction>
-void add_steps(const double* __restrict row, std::size_t count, double least, const StepSums& sums)
-{
-    double* __restrict rise = sums.rise;
-    double* __restrict change = sums.change;
-    double* __restrict rising = sums.rising;
-    double* __restrict steps = sums.steps;
-    for (std::size_t j = 0; j < count; ++j) {
-        const double step = direction > 0 ? row[j + 1] - row[j] : row[j] - row[j + 1];
-        const double magnitude = std::abs(step);
-        rise[j] += step > 0.0 ? step : 0.0;
-        change[j] += magnitude;
-        rising[j] += step > least ? 1.0 : 0.0;
-        steps[j] += magnitude > least ? 1.0 : 0.0;
-    }
 }
 
 double sum_of(std::span<const double> values)
@@ -266,7 +219,8 @@ void MapSummary::sum_diagonals(const MapPart& part)
     for (std::size_t i = 0; i < part.length; ++i) {
         const double constant = part.query_constants != nullptr ? part.query_constants[i] : 0.0;
         const std::size_t shift = part.length - 1 - i;
-        add_to_diagonals(part.row(i), part.keys(i), constant, m_sum.data() + shift, m_largest.data() + shift);
+        kernels().maps->add_to_diagonals(part.row(i), constant, m_sum.data() + shift,
+                                         m_largest.data() + shift, part.keys(i));
     }
     for (std::size_t a = 0; a < m_sum.size(); ++a) {
         const std::size_t distance = static_cast<std::size_t>(std::abs(m_profile.offsets[a]));
@@ -282,8 +236,8 @@ void MapSummary::sum_squares(const MapPart& part)
     for (std::size_t i = 0; i < part.length; ++i) {
         const double constant = part.query_constants != nullptr ? part.query_constants[i] : 0.0;
         const std::size_t shift = part.length - 1 - i;
-        add_squares(part.row(i), part.keys(i), constant, m_profile.mean.data() + shift,
-                    m_squares.data() + shift);
+        kernels().maps->add_squares(part.row(i), constant, m_profile.mean.data() + shift,
+                                    m_squares.data() + shift, part.keys(i));
     }
     for (std::size_t a = 0; a < m_squares.size(); ++a)
         m_profile.standard_deviation[a] = root_mean(m_squares[a], static_cast<double>(m_profile.count[a]));
@@ -295,12 +249,13 @@ void MapSummary::sum_steps(const MapPart& part)
         std::fill(sums->begin(), sums->end(), 0.0);
     for (std::size_t i = 0; i < part.length; ++i) {
         // A query's constant drops out of the steps along its row.
-        const auto sums_from = [&](std::size_t j) {
-            const std::size_t a = part.length - 1 - i + j;
-            return StepSums{m_rise.data() + a, m_change.data() + a, m_rising.data() + a, m_steps.data() + a};
+        const auto add_steps = [&](std::size_t from, double direction, std::size_t count) {
+            const std::size_t a = part.length - 1 - i + from;
+            kernels().maps->add_steps(part.row(i) + from, direction, m_least_step, m_rise.data() + a,
+                                      m_change.data() + a, m_rising.data() + a, m_steps.data() + a, count);
         };
-        add_steps<-1>(part.row(i), i, m_least_step, sums_from(0));
-        add_steps<1>(part.row(i) + i, part.keys(i) - 1 - i, m_least_step, sums_from(i));
+        add_steps(0, -1.0, i);
+        add_steps(i, 1.0, part.keys(i) - 1 - i);
     }
 }
 
