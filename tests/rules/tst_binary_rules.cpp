@@ -139,7 +139,8 @@ private Q_SLOTS:
         if (entries.isEmpty()) QTest::addRow("none") << QString() << QString();
         for (const QString& entry : entries) {
             const qsizetype at = entry.indexOf(QLatin1Char('='));
-            QTest::addRow("%s", qPrintable(entry.left(at))) << entry.left(at) << entry.mid(at + 1);
+            QTest::addRow("%s, %s", qPrintable(entry.left(at)), qPrintable(QFileInfo(entry).fileName()))
+                << entry.left(at) << entry.mid(at + 1);
         }
     }
     void kernels_leak_no_wide_code()
