@@ -13,6 +13,11 @@ struct LinearNames {
     std::string weight;
     std::string bias; ///< empty: none
     bool transposed = false;
+    /// Which outputs belong to this projection, in order; empty: all. Packed queries, keys and values, interleaved
+    /// heads and keys shared between heads are all told by this list.
+    std::vector<std::int64_t> outputs;
+
+    [[nodiscard]] bool empty() const { return weight.empty(); }
 };
 
 enum class NormKind { none, layer_norm, rms_norm };
@@ -22,37 +27,90 @@ struct NormNames {
     std::string gain; ///< empty: ones
     std::string bias; ///< empty: zeros
     double epsilon = 0.0;
+    double gain_offset = 0.0; ///< added to the gain (Gemma: 1)
 };
 
-/// One attention layer and what follows it, by tensor names. Names are those in the file; empty where the file
-/// lacks the tensor (a partial checkpoint).
+/// One attention layer and what follows it, by tensor names. Names are those in the file; empty where the family has
+/// no such part or the file lacks the tensor (a partial checkpoint).
 struct LayerNames {
+    NormNames attention_input_norm; ///< pre-norm families
     LinearNames query, key, value, attention_output;
-    NormNames attention_norm; ///< post-norm families: after the attention's residual sum
-    LinearNames feed_forward_in, feed_forward_out;
-    NormNames feed_forward_norm;
+    NormNames query_norm, key_norm; ///< over the features of each head
+    NormNames attention_output_norm; ///< post-norm families: behind the attention's residual sum
+    NormNames feed_forward_input_norm;
+    LinearNames feed_forward_in, feed_forward_gate, feed_forward_out;
+    NormNames feed_forward_output_norm;
+    std::string relative_bias_table; ///< [buckets, heads] of a bucketed bias
+    /// Canonical name of the first tensor behind the queries and keys that the file lacks; empty: complete.
+    std::string lacks;
+};
+
+/// Where the vectors that are added to the words come from.
+enum class AbsolutePositions { none, table, sinusoidal };
+
+/// A sinusoidal table: feature k of the first half (or 2k, interleaved) is sin(p * f_k), its partner the cosine,
+/// f_k = base^(-k / (half - (last_frequency_is_base ? 1 : 0))), half = features / 2.
+struct SinusoidalScheme {
+    bool interleaved = false;
+    bool last_frequency_is_base = false;
+    double base = 10000.0;
+};
+
+/// T5's buckets of offsets. Source: Raffel et al. 2020, sec. 2.1, and its released code.
+struct BucketedBias {
+    std::int64_t buckets = 32;
+    std::int64_t max_distance = 128;
+    bool bidirectional = true;
+};
+
+/// Rotary positions. Source: Su et al. 2021, "RoFormer".
+struct RotaryScheme {
+    std::int64_t features = 0; ///< of each head that are turned
+    double base = 10000.0;
+    bool interleaved = false;
+};
+
+/// ALiBi. Source: Press et al. 2022.
+struct AlibiScheme {
+    double largest_bias = 8.0;
+    /// The bias is slope * (j - last position), or slope * j; both differ from slope * (j - i) by a query constant.
+    bool ends_at_zero = false;
+    bool cut_slopes = false; ///< how numbers of heads that are no power of two are served (alibi_slopes)
 };
 
 /// One stack of Transformer layers as data: what differs between families, and the names of its weights.
 struct Stack {
-    std::string id;    ///< "encoder", "decoder", "text", "vision"
+    std::string id;           ///< "encoder", "decoder", "text", "vision"
     std::string scheme_id;    ///< position scheme: "absolute_learned", ...
     std::string scheme_label; ///< "learned absolute"
     std::int64_t layers = 0;  ///< as the config says
     std::int64_t layers_present = 0; ///< leading layers whose query and key weights the file holds
     std::int64_t hidden_size = 0;
+    std::int64_t embedding_size = 0; ///< of the tables, where it differs from hidden_size; 0: the same
     std::int64_t heads = 0;
     std::int64_t head_dim = 0;
     double logit_scale = 1.0; ///< factor on query . key
     bool causal = false;
+    std::int64_t window_before = -1, window_after = -1; ///< as in Network
+    bool window_is_absence = false;
     std::string activation;
 
-    std::string word_table;              ///< [vocabulary, hidden_size]
-    std::string position_table;          ///< [rows, hidden_size]; empty: no absolute vectors
-    std::int64_t first_position_row = 0; ///< row of the table that position 0 uses
+    std::string word_table;   ///< [vocabulary, embedding size]
+    double word_factor = 1.0; ///< on the word's row (Marian: sqrt(d))
+    std::string token_type_table; ///< its row 0 is added to every input row; empty: none
+
+    AbsolutePositions absolute = AbsolutePositions::none;
+    std::string position_table;          ///< [rows, embedding size]
+    std::int64_t first_position_row = 0; ///< row that position 0 uses
+    SinusoidalScheme sinusoidal;
+    std::optional<BucketedBias> bucketed_bias;
+    std::optional<RotaryScheme> rotary;
+    std::optional<AlibiScheme> alibi;
     std::optional<std::int64_t> length_limit; ///< largest L; nothing: no limit by a table
-    std::string token_type_table;        ///< its row 0 is added to every input row; empty: none
-    NormNames embedding_norm;            ///< between the sum of embeddings and the first layer
+
+    NormNames embedding_norm;  ///< between the sum of embeddings and the first layer
+    LinearNames embedding_map; ///< from embedding_size to hidden_size, behind embedding_norm
+    bool parallel_feed_forward = false;
 
     /// Ids around the words in the `special` variant, e.g. {[CLS]} and {[SEP]}; both empty: no such variant.
     std::vector<std::int64_t> special_leading, special_trailing;
@@ -60,6 +118,8 @@ struct Stack {
     std::vector<LayerNames> layer_names; ///< `layers_present` entries
     /// Where `layers_present` < `layers`: the sentence that names the first missing tensor.
     std::string missing_tensor;
+
+    [[nodiscard]] std::int64_t input_size() const { return embedding_size > 0 ? embedding_size : hidden_size; }
 };
 
 /// A network as data: read from config and tensor names, before any weight is read.

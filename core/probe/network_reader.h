@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/run_context.h"
+#include "core/model/network.h"
+#include "core/model/open_model.h"
+#include "core/probe/probe_result.h"
+
+namespace posiscope::core {
+
+/// Reads what a probe of `options.layer` needs, and nothing else: the rows of the words and special tokens, L rows of
+/// positions, layers 0 .. the probed one, of which the last only as far as its queries and keys. Position tables and
+/// biases that no file holds are computed. With `options.no_positions` vectors and biases are zero and nothing turns.
+/// Grouped heads, packed projections and the factor on words are resolved here: what comes back is plain arrays.
+/// @param special_positions  filled with the positions that hold special tokens, ascending
+/// @error not_found (a tensor, with the file), numeric_failure (NaN or infinite weights), invalid_argument
+///        (no room for special tokens), unreadable, cancelled
+Result<Network> read_network(const OpenModel& model, const Stack& stack, const ProbeOptions& options,
+                             std::span<const Vocabulary::Entry* const> words,
+                             std::vector<std::int64_t>& special_positions, const RunContext& ctx);
+
+} // namespace posiscope::core
