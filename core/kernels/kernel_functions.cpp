@@ -3,6 +3,9 @@
 // renamed, so that the linker cannot take an inline function of one set for that of another.
 #include "core/kernels/kernel_set.h"
 
+#include <bit>
+#include <limits>
+
 #include <Eigen/Core>
 
 namespace posiscope::core {
@@ -11,8 +14,6 @@ namespace {
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using ConstMatrixMap = Eigen::Map<const Matrix, Eigen::Unaligned, Eigen::OuterStride<>>;
 using MatrixMap = Eigen::Map<Matrix, Eigen::Unaligned, Eigen::OuterStride<>>;
-using ConstRow = Eigen::Map<const Eigen::Array<float, 1, Eigen::Dynamic>>;
-using Row = Eigen::Map<Eigen::Array<float, 1, Eigen::Dynamic>>;
 
 Eigen::Index index(std::size_t n)
 {
@@ -41,22 +42,84 @@ void multiply_tn(std::size_t m, std::size_t n, std::size_t k, const float* a, st
     view(c, m, n, c_stride).noalias() = view(a, k, m, a_stride).transpose() * view(b, k, n, b_stride);
 }
 
+/// exp(x) for x <= 0, relative error below 2e-7; 0 below -87. 2^n * e^f with n whole and |f| <= ln(2) / 2, e^f by its
+/// Taylor polynomial of degree 7 in Horner's form: plain arithmetic that compilers turn into vectors.
+inline float exp_of_negative(float x)
+{
+    constexpr float log2_e = 1.44269504088896341f;
+    constexpr float ln2_high = 0.693145751953125f; // few bits: n * ln2_high is exact
+    constexpr float ln2_low = 1.42860682030941723e-6f;
+    constexpr float smallest = -87.0f;
+    const float clamped = x < smallest ? smallest : x;
+    const int whole = static_cast<int>(clamped * log2_e - 0.5f);
+    const float n = static_cast<float>(whole);
+    const float f = (clamped - n * ln2_high) - n * ln2_low;
+    float power = 1.98412698e-4f;
+    power = power * f + 1.38888889e-3f;
+    power = power * f + 8.33333333e-3f;
+    power = power * f + 4.16666667e-2f;
+    power = power * f + 1.66666667e-1f;
+    power = power * f + 0.5f;
+    power = power * f + 1.0f;
+    power = power * f + 1.0f;
+    const float scaled = std::bit_cast<float>(std::bit_cast<int>(power) + (whole << 23));
+    return x < smallest ? 0.0f : scaled;
+}
+
+/// sum [keys] += softmax of logits [keys], which are overwritten.
+inline void add_softmax(float* __restrict logits, float largest, std::size_t keys, float* __restrict sum)
+{
+    float total = 0.0f;
+    for (std::size_t j = 0; j < keys; ++j) {
+        const float power = exp_of_negative(logits[j] - largest);
+        logits[j] = power;
+        total += power;
+    }
+    const float share = 1.0f / total;
+    for (std::size_t j = 0; j < keys; ++j) sum[j] += logits[j] * share;
+}
+
+void add_row_softmax(float* logits, std::size_t keys, float* sum)
+{
+    float largest = logits[0];
+    for (std::size_t j = 1; j < keys; ++j) largest = logits[j] > largest ? logits[j] : largest;
+    add_softmax(logits, largest, keys, sum);
+}
+
 void add_word_softmax(const WordSoftmax& word, float* sum)
 {
-    for (std::size_t i = 0; i < word.length; ++i) {
-        const Eigen::Index keys = index(word.causal ? i + 1 : word.length);
-        const auto row_of = [&](const float* matrix) { return ConstRow(matrix + i * word.length, keys); };
-        const ConstRow alpha(word.alpha, keys);
-        const ConstRow beta(word.beta, keys);
-        const ConstRow word_key(word.word_key, keys);
-        const ConstRow constant_position(word.constant_position + word.class_of_row[i] * word.length, keys);
-        Row logits(word.scratch, keys);
-        logits = word.alpha[i] * word_key + word.word_query[i] * alpha +
-                 beta * (word.beta[i] * row_of(word.position_position) + constant_position);
-        if (word.position_constant != nullptr) logits += word.beta[i] * row_of(word.position_constant);
-        if (word.additive != nullptr) logits += row_of(word.additive);
-        logits = (logits - logits.maxCoeff()).exp();
-        Row(sum + i * word.length, keys) += logits * (1.0f / logits.sum());
+    const std::size_t L = word.length;
+    float* __restrict logits = word.scratch;
+    for (std::size_t i = 0; i < L; ++i) {
+        const std::size_t first = i > word.keys_before ? i - word.keys_before : 0;
+        const std::size_t end = word.keys_after < L - 1 - i ? i + word.keys_after + 1 : L;
+        const std::size_t keys = end - first;
+        const float* alpha = word.alpha + first;
+        const float* beta = word.beta + first;
+        const float* word_key = word.word_key + first;
+        const float* position_position = word.position_position + i * L + first;
+        const float* constant_position = word.constant_position + word.class_of_row[i] * L + first;
+        const float row_alpha = word.alpha[i], row_beta = word.beta[i], row_word = word.word_query[i];
+        float largest = -std::numeric_limits<float>::max();
+        const auto keep = [&](std::size_t j, float logit) {
+            logits[j] = logit;
+            largest = logit > largest ? logit : largest;
+        };
+        const auto base = [&](std::size_t j) {
+            return row_alpha * word_key[j] + row_word * alpha[j] +
+                   beta[j] * (row_beta * position_position[j] + constant_position[j]);
+        };
+        if (word.position_constant != nullptr) {
+            const float* position_constant = word.position_constant + i * L + first;
+            const float* additive = word.additive + i * L + first;
+            for (std::size_t j = 0; j < keys; ++j) keep(j, base(j) + row_beta * position_constant[j] + additive[j]);
+        } else if (word.additive != nullptr) {
+            const float* additive = word.additive + i * L + first;
+            for (std::size_t j = 0; j < keys; ++j) keep(j, base(j) + additive[j]);
+        } else {
+            for (std::size_t j = 0; j < keys; ++j) keep(j, base(j));
+        }
+        add_softmax(logits, largest, keys, sum + i * L + first);
     }
 }
 
@@ -73,8 +136,8 @@ void add_to_double(const float* values, double* out, std::size_t n)
 extern const MapKernels POSISCOPE_JOIN(map_kernels_, POSISCOPE_KERNEL_SET); // map_kernel_functions.cpp
 extern const KernelSet POSISCOPE_JOIN(kernel_set_, POSISCOPE_KERNEL_SET);
 const KernelSet POSISCOPE_JOIN(kernel_set_, POSISCOPE_KERNEL_SET){
-    POSISCOPE_KERNEL_NAME, multiply_nt,   multiply_tn,
-    add_word_softmax,      add_to_double, &POSISCOPE_JOIN(map_kernels_, POSISCOPE_KERNEL_SET),
+    POSISCOPE_KERNEL_NAME, multiply_nt, multiply_tn, add_word_softmax, add_row_softmax, add_to_double,
+    &POSISCOPE_JOIN(map_kernels_, POSISCOPE_KERNEL_SET),
 };
 
 } // namespace posiscope::core

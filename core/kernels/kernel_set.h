@@ -23,8 +23,9 @@ struct WordSoftmax {
     const float* constant_position = nullptr;   ///< [classes, L]
     const std::size_t* class_of_row = nullptr;  ///< [L]
     const float* position_constant = nullptr;   ///< [L, L], or null where constant in every row (softmax drops it)
-    const float* additive = nullptr;            ///< [L, L], or null
-    bool causal = false;
+    const float* additive = nullptr;            ///< [L, L], or null; needed with position_constant
+    std::size_t keys_before = static_cast<std::size_t>(-1); ///< how far behind a query its keys reach
+    std::size_t keys_after = static_cast<std::size_t>(-1);  ///< how far ahead; 0: causal
     float* scratch = nullptr; ///< [L]
 };
 
@@ -39,8 +40,10 @@ struct KernelSet {
     /// c [m, n] = a [k, m] transposed * b [k, n].
     void (*multiply_tn)(std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t a_stride,
                         const float* b, std::size_t b_stride, float* c, std::size_t c_stride);
-    /// sum [L, L] += softmax over keys of one word's logits; with `causal`, keys after the query get nothing.
+    /// sum [L, L] += softmax over keys of one word's logits; keys outside the reach of a query get nothing.
     void (*add_word_softmax)(const WordSoftmax& word, float* sum);
+    /// sum [keys] += softmax of logits [keys], which are overwritten.
+    void (*add_row_softmax)(float* logits, std::size_t keys, float* sum);
     /// out [n] += values [n], out in double.
     void (*add_to_double)(const float* values, double* out, std::size_t n);
 

@@ -111,6 +111,7 @@ struct Stack {
     NormNames embedding_norm;  ///< between the sum of embeddings and the first layer
     LinearNames embedding_map; ///< from embedding_size to hidden_size, behind embedding_norm
     bool parallel_feed_forward = false;
+    bool has_cross_attention = false; ///< behind the self-attention of every layer
 
     /// Ids around the words in the `special` variant, e.g. {[CLS]} and {[SEP]}; both empty: no such variant.
     std::vector<std::int64_t> special_leading, special_trailing;

@@ -8,39 +8,10 @@
 
 #include "core/base/result.h"
 #include "core/base/run_context.h"
+#include "core/model/network.h"
 #include "core/tensor/host_tensor.h"
 
 namespace posiscope::core {
-
-/// Weights of one layer as plain arrays; matrices are [out, in].
-struct ForwardLayer {
-    HostTensor query_weight, query_bias, key_weight, key_bias;
-    /// What follows the attention; needed for every layer but the last one probed.
-    HostTensor value_weight, value_bias, attention_output_weight, attention_output_bias;
-    HostTensor attention_norm_gain, attention_norm_bias;
-    HostTensor feed_forward_in_weight, feed_forward_in_bias, feed_forward_out_weight, feed_forward_out_bias;
-    HostTensor feed_forward_norm_gain, feed_forward_norm_bias;
-};
-
-/// A post-norm stack and its inputs as plain arrays. Row of word w at position i: the word's row (or, where
-/// `special_content` has one for i, that row) plus position row i, then the embedding norm.
-struct ForwardModel {
-    std::int64_t heads = 0;
-    std::int64_t head_dim = 0;
-    double logit_scale = 1.0;
-    double norm_epsilon = 0.0;
-    std::string activation; ///< "gelu" (exact), "gelu_new" (tanh), "relu", "silu"
-    bool causal = false;
-    HostTensor word_rows;     ///< [words, hidden_size], token type row included
-    HostTensor position_rows; ///< [L, hidden_size]
-    struct SpecialRow {
-        std::int64_t position = 0;
-        HostTensor row; ///< [hidden_size], token type row included
-    };
-    std::vector<SpecialRow> special_content;
-    HostTensor embedding_norm_gain, embedding_norm_bias;
-    std::vector<ForwardLayer> layers; ///< layers 0 .. the probed one
-};
 
 struct ForwardOptions {
     std::string device = "cpu";            ///< "cpu" or "cuda"
@@ -76,10 +47,10 @@ public:
     /// Soft problems of this engine (reference BLAS, wrong products).
     [[nodiscard]] virtual std::vector<std::string> warnings() const = 0;
 
-    /// Attention maps of the last of `model.layers`, averaged over words. Words run in batches sized to memory;
+    /// Attention maps of the last of `network.layers`, averaged over words. Words run in batches sized to memory;
     /// memory does not grow with their number. Where CUDA runs out of memory the batch is halved.
     /// @error invalid_argument (no such device), out_of_memory, numeric_failure, cancelled
-    virtual Result<ForwardMaps> attention_maps(const ForwardModel& model, const ForwardOptions& options,
+    virtual Result<ForwardMaps> attention_maps(const Network& network, const ForwardOptions& options,
                                                const RunContext& ctx) = 0;
 };
 

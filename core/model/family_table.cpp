@@ -14,6 +14,27 @@ std::span<const ModelFamily> model_families()
 {
     static const std::array families{
         bert_family(),
+        albert_family(),
+        bart_family(),
+        bert_generation_family(),
+        bloom_family(),
+        distilbert_family(),
+        electra_family(),
+        esm_family(),
+        falcon_family(),
+        gpt2_family(),
+        gpt_neox_family(),
+        gptj_family(),
+        llama_family(),
+        longformer_family(),
+        marian_family(),
+        mpnet_family(),
+        mpt_family(),
+        openai_gpt_family(),
+        opt_family(),
+        roberta_family(),
+        roformer_family(),
+        t5_family(),
     };
     return families;
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <mutex>
 #include <span>
 
 #include "core/kernels/kernel_set.h"
@@ -13,8 +12,6 @@
 namespace posiscope::core {
 namespace {
 
-/// Words whose products are summed in float32 before they go into a double sum.
-constexpr std::size_t words_per_chunk = 64;
 /// Words whose probabilities are summed in float32.
 constexpr std::size_t words_per_softmax_sum = 16;
 /// Words that are projected at once; bounds the memory.
@@ -47,50 +44,6 @@ private:
     std::unique_ptr<float[]> m_values;
     std::size_t m_capacity = 0;
 };
-
-/// A run of words of one group.
-struct Chunk {
-    std::size_t begin = 0;
-    std::size_t end = 0;
-    std::size_t group = 0;
-    [[nodiscard]] std::size_t size() const { return end - begin; }
-};
-
-std::vector<Chunk> divide(const FirstLayerOptions& options, std::size_t words)
-{
-    std::vector<Chunk> chunks;
-    const auto add = [&](std::size_t begin, std::size_t end, std::size_t group) {
-        for (std::size_t at = begin; at < end; at += words_per_chunk)
-            chunks.push_back({at, std::min(at + words_per_chunk, end), group});
-    };
-    if (!options.group_spread) {
-        add(0, words, 0);
-        return chunks;
-    }
-    std::size_t begin = 0;
-    for (std::size_t group = 0; group < options.group_sizes.size(); ++group) {
-        add(begin, begin + options.group_sizes[group], group);
-        begin += options.group_sizes[group];
-    }
-    return chunks;
-}
-
-/// Consecutive chunks of words_per_chunk words at most: what is multiplied at once.
-struct Block {
-    std::size_t first_chunk = 0;
-    std::size_t last_chunk = 0; ///< one past
-};
-
-std::vector<Block> join_into_blocks(std::span<const Chunk> chunks)
-{
-    std::vector<Block> blocks;
-    for (std::size_t c = 0; c < chunks.size(); ++c) {
-        if (blocks.empty() || chunks[c].end - chunks[blocks.back().first_chunk].begin > words_per_chunk)
-            blocks.push_back({c, c});
-        blocks.back().last_chunk = c + 1;
-    }
-    return blocks;
-}
 
 /// out[r] = row r of `rows` without its feature mean (LayerNorm only), and its squared length.
 void center_rows(const HostTensor& rows, std::size_t first, std::size_t count, NormKind norm, float* out,
@@ -134,6 +87,12 @@ public:
     Buffer position_projected; ///< [L, 2 * width]
     Buffer constant_projected; ///< [classes, 2 * width]
     Buffer beta;               ///< [count, L]: factor of the position's part
+    /// [L, L] bias of one head, or null.
+    [[nodiscard]] const float* bias(std::size_t head) const
+    {
+        if (layer.bias.empty()) return nullptr;
+        return layer.bias.data() + (layer.bias.dim(0) == 1 ? 0 : head) * length * length;
+    }
     /// Factor of the word's part: the same, but 0 at special positions.
     [[nodiscard]] const float* alpha() const { return classes == 1 ? beta.data() : m_alpha.data(); }
 
@@ -277,7 +236,8 @@ struct HeadConstants {
     Buffer constant_constant; ///< [classes, classes]
     /// The same two spread out over keys, for the softmax; empty where there is only one class, since what is
     /// constant in a row does not change its softmax.
-    Buffer position_constant_full, constant_constant_full;
+    Buffer position_constant_full;
+    Buffer additive; ///< [L, L]: constants of special tokens and the layer's bias; where there is either
 };
 
 HeadConstants::HeadConstants(const ClosedForm& form, std::size_t head)
@@ -295,25 +255,30 @@ HeadConstants::HeadConstants(const ClosedForm& form, std::size_t head)
     products(R, L, constant_query, position_key, constant_position);
     products(L, R, position_query, constant_key, position_constant);
     products(R, R, constant_query, constant_key, constant_constant);
-    if (R == 1) return;
-    position_constant_full.resize(L * L);
-    constant_constant_full.resize(L * L);
+    const float* bias = form.bias(head);
+    if (R > 1) {
+        position_constant_full.resize(L * L);
+        for (std::size_t i = 0; i < L; ++i)
+            for (std::size_t j = 0; j < L; ++j)
+                position_constant_full[i * L + j] = position_constant[i * R + form.class_of[j]];
+    }
+    if (R == 1 && bias == nullptr) return;
+    additive.resize(L * L);
     for (std::size_t i = 0; i < L; ++i)
-        for (std::size_t j = 0; j < L; ++j) {
-            position_constant_full[i * L + j] = position_constant[i * R + form.class_of[j]];
-            constant_constant_full[i * L + j] = constant_constant[form.class_of[i] * R + form.class_of[j]];
-        }
+        for (std::size_t j = 0; j < L; ++j)
+            additive[i * L + j] = constant_constant[form.class_of[i] * R + form.class_of[j]] +
+                                  (bias == nullptr ? 0.0f : bias[i * L + j]);
 }
 
 /// Sums of the norm factors over the words of each chunk of a pass: the same for every head.
 struct FactorSums {
-    FactorSums(const ClosedForm& form, std::span<const Chunk> chunks, std::size_t first_word);
+    FactorSums(const ClosedForm& form, std::span<const WordChunk> chunks, std::size_t first_word);
 
     std::vector<Buffer> beta_beta;             ///< per chunk [L, L]
     std::vector<std::vector<double>> beta;     ///< per chunk [L]
 };
 
-FactorSums::FactorSums(const ClosedForm& form, std::span<const Chunk> chunks, std::size_t first_word)
+FactorSums::FactorSums(const ClosedForm& form, std::span<const WordChunk> chunks, std::size_t first_word)
     : beta_beta(chunks.size()), beta(chunks.size())
 {
     const std::size_t L = form.length;
@@ -422,6 +387,7 @@ void HeadPass::sum_logits(std::size_t chunk, std::size_t begin, std::size_t size
     const float* beta_beta = m_factors.beta_beta[chunk].data();
     const std::vector<float> beta_sum(m_factors.beta[chunk].begin(), m_factors.beta[chunk].end());
     std::vector<float> row_constant(R);
+    const float* bias = form.bias(m_head);
     for (std::size_t i = 0; i < L; ++i) {
         for (std::size_t r = 0; r < R; ++r)
             row_constant[r] = beta_sum[i] * m_constants.position_constant[i * R + r] +
@@ -435,6 +401,8 @@ void HeadPass::sum_logits(std::size_t chunk, std::size_t begin, std::size_t size
             for (std::size_t j = 0; j < L; ++j) out[j] += row_constant[0];
         else
             for (std::size_t j = 0; j < L; ++j) out[j] += row_constant[form.class_of[j]];
+        if (bias != nullptr)
+            for (std::size_t j = 0; j < L; ++j) out[j] += static_cast<float>(size) * bias[i * L + j];
     }
 }
 
@@ -448,11 +416,10 @@ void HeadPass::add_probabilities(std::size_t begin, std::size_t size, double* su
     word.position_position = m_constants.position_position.data();
     word.constant_position = m_constants.constant_position.data();
     word.class_of_row = form.class_of.data();
-    if (form.classes > 1) {
-        word.position_constant = m_constants.position_constant_full.data();
-        word.additive = m_constants.constant_constant_full.data();
-    }
-    word.causal = form.layer.causal;
+    if (form.classes > 1) word.position_constant = m_constants.position_constant_full.data();
+    if (form.classes > 1 || form.bias(m_head) != nullptr) word.additive = m_constants.additive.data();
+    word.keys_before = form.layer.keys_before;
+    word.keys_after = form.layer.keys_after;
     word.scratch = m_scratch.data();
     for (std::size_t first = begin; first < begin + size; first += words_per_softmax_sum) {
         std::fill_n(m_part.data(), L * L, 0.0f);
@@ -515,52 +482,20 @@ void HeadPass::add_terms(std::size_t chunk, std::size_t begin, std::size_t size,
         }
 }
 
-/// Progress from several threads, one call at a time, none after the run was asked to stop.
-class SharedProgress {
-public:
-    SharedProgress(const RunContext& ctx, std::size_t total) : m_ctx(ctx), m_total(total) {}
-
-    [[nodiscard]] bool stopped() const { return m_ctx.cancelled(); }
-    void step()
-    {
-        const std::lock_guard lock(m_mutex);
-        ++m_done;
-        if (!stopped()) m_ctx.report({"probe", m_done, m_total});
-    }
-
-private:
-    const RunContext& m_ctx;
-    std::mutex m_mutex;
-    std::size_t m_done = 0;
-    std::size_t m_total;
-};
-
-void store_mean(const std::vector<double>& sums, double count, float* out)
-{
-    for (std::size_t n = 0; n < sums.size(); ++n) out[n] = static_cast<float>(sums[n] / count);
-}
-
 } // namespace
 
-Result<FirstLayerMaps> first_layer_attention(const FirstLayer& layer, const FirstLayerOptions& options,
+Result<AttentionMaps> first_layer_attention(const FirstLayer& layer, const MapOptions& options,
                                              const RunContext& ctx)
 {
     const std::size_t words = dim(layer.word_rows, 0);
-    const std::vector<Chunk> chunks = divide(options, words);
+    const std::vector<WordChunk> chunks = divide_into_chunks(options, words);
     if (ctx.cancelled()) return cancelled_error("the probe");
     ClosedForm form(layer);
     const std::size_t L = form.length, cells = L * L;
     const std::size_t groups = options.group_spread ? options.group_sizes.size() : 0;
 
-    FirstLayerMaps maps;
-    const auto H = static_cast<std::int64_t>(form.heads), side = static_cast<std::int64_t>(L);
-    maps.attention_logits = HostTensor({H, side, side});
-    if (options.probabilities) maps.attention_probabilities = HostTensor({H, side, side});
-    if (groups > 0) {
-        maps.group_attention_logits = HostTensor({static_cast<std::int64_t>(groups), H, side, side});
-        if (options.probabilities)
-            maps.group_attention_probabilities = HostTensor({static_cast<std::int64_t>(groups), H, side, side});
-    }
+    AttentionMaps maps = make_attention_maps(options, form.heads, L);
+    const Shape map_shape = maps.attention_logits.shape();
 
     std::vector<HeadSums> sums(form.heads);
     for (HeadSums& head : sums) {
@@ -582,12 +517,12 @@ Result<FirstLayerMaps> first_layer_attention(const FirstLayer& layer, const Firs
         std::size_t last_chunk = first_chunk;
         const std::size_t first_word = chunks[first_chunk].begin;
         while (last_chunk < chunks.size() && chunks[last_chunk].end - first_word <= words_per_pass) ++last_chunk;
-        const std::span<const Chunk> pass(chunks.data() + first_chunk, last_chunk - first_chunk);
+        const std::span<const WordChunk> pass(chunks.data() + first_chunk, last_chunk - first_chunk);
         const std::size_t pass_words = pass.back().end - first_word;
         if (ctx.cancelled()) return cancelled_error("the probe");
         form.project_words(first_word, pass_words);
         const FactorSums factors(form, pass, first_word);
-        const std::vector<Block> blocks = join_into_blocks(pass);
+        const std::vector<WordBlock> blocks = join_into_blocks(pass);
 
         parallel_blocks(form.heads, [&](std::size_t h) {
             if (progress.stopped()) return;
@@ -595,7 +530,7 @@ Result<FirstLayerMaps> first_layer_attention(const FirstLayer& layer, const Firs
             Buffer part;
             part.resize(cells);
             const auto run_chunk = [&](std::size_t c, std::size_t block_begin) {
-                const Chunk& chunk = pass[c];
+                const WordChunk& chunk = pass[c];
                 const std::size_t begin = chunk.begin - block_begin;
                 head.sum_logits(c, begin, chunk.size(), part.data());
                 kernels().add_to_double(part.data(), group_sums[h].logits.data(), cells);
@@ -618,7 +553,7 @@ Result<FirstLayerMaps> first_layer_attention(const FirstLayer& layer, const Firs
                 }
                 progress.step();
             };
-            for (const Block& block : blocks) {
+            for (const WordBlock& block : blocks) {
                 const std::size_t block_begin = pass[block.first_chunk].begin;
                 head.prepare(block_begin - first_word, pass[block.last_chunk - 1].end - block_begin);
                 for (std::size_t c = block.first_chunk; c < block.last_chunk; ++c) {
@@ -633,7 +568,7 @@ Result<FirstLayerMaps> first_layer_attention(const FirstLayer& layer, const Firs
 
     const auto count = static_cast<double>(words);
     const auto add_term = [&](const char* id, std::vector<double> HeadSums::*member) {
-        ProbeTerm term{id, HostTensor({H, side, side})};
+        ProbeTerm term{id, HostTensor(map_shape)};
         for (std::size_t h = 0; h < form.heads; ++h) store_mean(sums[h].*member, count, term.values.data() + h * cells);
         maps.terms.push_back(std::move(term));
     };
@@ -647,6 +582,12 @@ Result<FirstLayerMaps> first_layer_attention(const FirstLayer& layer, const Firs
         add_term("word_position", &HeadSums::word_position);
         add_term("position_word", &HeadSums::position_word);
         add_term("position_position", &HeadSums::position_position);
+        if (!layer.bias.empty()) {
+            ProbeTerm relative{"relative", HostTensor(map_shape)};
+            for (std::size_t h = 0; h < form.heads; ++h)
+                std::copy_n(form.bias(h), cells, relative.values.data() + h * cells);
+            maps.terms.push_back(std::move(relative));
+        }
     }
     return maps;
 }

@@ -7,7 +7,7 @@
 #include "core/base/result.h"
 #include "core/base/run_context.h"
 #include "core/model/architecture.h"
-#include "core/probe/probe_result.h"
+#include "core/probe/attention_maps.h"
 #include "core/tensor/host_tensor.h"
 
 namespace posiscope::core {
@@ -25,7 +25,8 @@ struct FirstLayer {
     std::size_t heads = 0;
     std::size_t head_dim = 0;
     double logit_scale = 1.0;
-    bool causal = false;
+    std::size_t keys_before = static_cast<std::size_t>(-1); ///< how far behind a query its keys reach
+    std::size_t keys_after = static_cast<std::size_t>(-1);  ///< how far ahead; 0: causal
     HostTensor word_rows;     ///< [words, hidden_size], in draw order, token type row included
     HostTensor position_rows; ///< [L, hidden_size]
     std::vector<SpecialContent> special_content;
@@ -35,23 +36,7 @@ struct FirstLayer {
     HostTensor norm_bias; ///< [hidden_size], or empty: zeros
     HostTensor query_weight, key_weight; ///< [heads * head_dim, hidden_size]
     HostTensor query_bias, key_bias;     ///< [heads * head_dim], or empty: zeros
-};
-
-/// What to compute, and how words fall into groups.
-struct FirstLayerOptions {
-    bool probabilities = true;
-    bool terms = false;
-    bool group_spread = true;
-    std::vector<std::size_t> group_sizes; ///< consecutive runs of words; sums to the number of words
-};
-
-/// Means over words of the first layer's attention, in closed form.
-struct FirstLayerMaps {
-    HostTensor attention_logits;        ///< [heads, L, L]
-    HostTensor attention_probabilities; ///< [heads, L, L], or empty
-    HostTensor group_attention_logits;        ///< [groups, heads, L, L], or empty
-    HostTensor group_attention_probabilities; ///< the same, or empty
-    std::vector<ProbeTerm> terms;
+    HostTensor bias;                     ///< [heads or 1, L, L], added to the logits, or empty
 };
 
 /// First-layer attention of L copies of each word, from N + L + 1 projected rows instead of N * L.
@@ -60,11 +45,11 @@ struct FirstLayerMaps {
 /// so the query is a_wi (Qw + Qi) + q0 with Qw, Qi, q0 the projections of g u_w, g v_i and b (plus the bias), the key
 /// alike, and every mean logit is a sum of scalar products of those. A special token's content is constant.
 /// Terms: the factor a_wi stays with what it multiplies, constants belong to the word part, so that word_word +
-/// word_position + position_word + position_position are the logits.
+/// word_position + position_word + position_position (+ relative, the bias) are the logits.
 /// Sums over words: float32 products within fixed blocks of words, double between blocks. Bit-identical whatever the
 /// thread count.
 /// @error cancelled
-Result<FirstLayerMaps> first_layer_attention(const FirstLayer& layer, const FirstLayerOptions& options,
+Result<AttentionMaps> first_layer_attention(const FirstLayer& layer, const MapOptions& options,
                                              const RunContext& ctx);
 
 } // namespace posiscope::core

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <memory>
+#include <limits>
 #include <new>
 #include <optional>
 #include <utility>
@@ -14,6 +14,9 @@
 #include "core/kernels/thread_pool.h"
 #include "core/model/engine.h"
 #include "core/probe/first_layer.h"
+#include "core/probe/network_reader.h"
+#include "core/probe/offset_attention.h"
+#include "core/probe/row_network.h"
 #include "core/probe/word_choice.h"
 
 namespace posiscope::core {
@@ -35,214 +38,141 @@ Error refused(const std::string& message)
     return Error{ErrorCode::invalid_argument, message, "identical-word probe"};
 }
 
-/// Weights of one checkpoint, read when they are needed and checked for values that are no numbers.
-class WeightReader {
-public:
-    explicit WeightReader(const Checkpoint& checkpoint) : m_checkpoint(checkpoint) {}
-
-    Result<HostTensor> whole(const std::string& name) const { return checked(name, m_checkpoint.read(name)); }
-    Result<HostTensor> rows(const std::string& name, std::span<const std::int64_t> rows) const
-    {
-        return checked(name, m_checkpoint.read_rows(name, rows));
-    }
-    /// An empty tensor where there is no name.
-    Result<HostTensor> optional(const std::string& name) const
-    {
-        if (name.empty()) return HostTensor{};
-        return whole(name);
-    }
-
-private:
-    Result<HostTensor> checked(const std::string& name, Result<HostTensor> read) const
-    {
-        if (!read) return read;
-        const auto values = std::as_const(*read).values();
-        const auto faults = std::count_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
-        if (faults == 0) return read;
-        return Error{ErrorCode::numeric_failure,
-                     "tensor " + in_quotes(name) + " in " + in_quotes(m_checkpoint.weights_name()) + " holds " +
-                         counted(static_cast<std::size_t>(faults), "value that is", "values that are") +
-                         " not finite (NaN or infinite)",
-                     "reading weights"};
-    }
-
-    const Checkpoint& m_checkpoint;
-};
-
-/// Reads into `out`, or keeps the first fault.
-struct Collect {
-    std::optional<Error> fault;
-    void operator()(HostTensor& out, Result<HostTensor> read)
-    {
-        if (fault) return;
-        if (read) out = *std::move(read);
-        else fault = read.error();
-    }
-};
-
-/// What the network reads, as rows of embeddings: shared by the closed form and the forward pass.
-struct ProbeInput {
-    HostTensor word_rows, position_rows;
-    std::vector<SpecialContent> special_content;
-    HostTensor norm_gain, norm_bias;
-};
-
-void add_row(HostTensor& rows, const HostTensor& row)
+MapOptions map_options(const ProbeResult& result)
 {
-    if (row.empty()) return;
-    const std::size_t d = row.size();
-    for (std::size_t at = 0; at < rows.size(); ++at) rows.data()[at] += row.data()[at % d];
-}
-
-Result<std::vector<std::int64_t>> special_ids_at(const OpenModel& model, const Stack& stack,
-                                                 const ProbeOptions& options, std::vector<std::int64_t>& positions)
-{
-    std::vector<std::int64_t> ids;
-    if (options.variant == InputVariant::plain) return ids;
-    const auto leading = static_cast<std::int64_t>(stack.special_leading.size());
-    const auto trailing = static_cast<std::int64_t>(stack.special_trailing.size());
-    if (leading + trailing == 0)
-        return refused("the special tokens of " + in_quotes(model.checkpoint->display_name()) +
-                       " are not known (they are found by name in its vocabulary); only the plain input can be probed");
-    if (options.length <= leading + trailing)
-        return refused("length " + std::to_string(options.length) + " leaves no room for a word between " +
-                       std::to_string(leading + trailing) + " special tokens");
-    for (std::int64_t n = 0; n < leading; ++n) positions.push_back(n);
-    for (std::int64_t n = 0; n < trailing; ++n) positions.push_back(options.length - trailing + n);
-    ids = stack.special_leading;
-    ids.insert(ids.end(), stack.special_trailing.begin(), stack.special_trailing.end());
-    return ids;
-}
-
-Result<ProbeInput> read_input(const OpenModel& model, const Stack& stack, const ProbeOptions& options,
-                              std::span<const Vocabulary::Entry* const> words,
-                              std::vector<std::int64_t>& special_positions)
-{
-    const WeightReader weights(*model.checkpoint);
-    ProbeInput input;
-    HostTensor token_type, special_rows;
-    Collect collect;
-
-    std::vector<std::int64_t> rows;
-    for (const Vocabulary::Entry* word : words) rows.push_back(word->row);
-    collect(input.word_rows, weights.rows(stack.word_table, rows));
-    if (!stack.token_type_table.empty()) {
-        const std::int64_t first = 0;
-        collect(token_type, weights.rows(stack.token_type_table, {&first, 1}));
-    }
-
-    const auto special_ids = special_ids_at(model, stack, options, special_positions);
-    if (!special_ids) return special_ids.error();
-    rows.clear();
-    for (const std::int64_t id : *special_ids) rows.push_back(model.vocabulary.find_id(id)->row);
-    if (!rows.empty()) collect(special_rows, weights.rows(stack.word_table, rows));
-
-    if (options.no_positions || stack.position_table.empty()) {
-        input.position_rows = HostTensor({options.length, stack.hidden_size});
-    } else {
-        rows.resize(static_cast<std::size_t>(options.length));
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            rows[i] = stack.first_position_row + static_cast<std::int64_t>(i);
-        collect(input.position_rows, weights.rows(stack.position_table, rows));
-    }
-    collect(input.norm_gain, weights.optional(stack.embedding_norm.gain));
-    collect(input.norm_bias, weights.optional(stack.embedding_norm.bias));
-    if (collect.fault) return *collect.fault;
-
-    add_row(input.word_rows, token_type);
-    add_row(special_rows, token_type);
-    for (std::size_t s = 0; s < special_positions.size(); ++s) {
-        const auto d = static_cast<std::size_t>(stack.hidden_size);
-        const auto row = special_rows.values().subspan(s * d, d);
-        input.special_content.push_back({static_cast<std::size_t>(special_positions[s]),
-                                         HostTensor({stack.hidden_size}, {row.begin(), row.end()})});
-    }
-    return input;
-}
-
-Result<void> run_closed_form(const OpenModel& model, const Stack& stack, ProbeInput input, ProbeResult& result,
-                             const RunContext& ctx)
-{
-    const WeightReader weights(*model.checkpoint);
-    const LayerNames& names = stack.layer_names.front();
-    FirstLayer layer;
-    layer.heads = static_cast<std::size_t>(stack.heads);
-    layer.head_dim = static_cast<std::size_t>(stack.head_dim);
-    layer.logit_scale = stack.logit_scale;
-    layer.causal = stack.causal;
-    layer.word_rows = std::move(input.word_rows);
-    layer.position_rows = std::move(input.position_rows);
-    layer.special_content = std::move(input.special_content);
-    layer.norm = stack.embedding_norm.kind;
-    layer.norm_epsilon = stack.embedding_norm.epsilon;
-    layer.norm_gain = std::move(input.norm_gain);
-    layer.norm_bias = std::move(input.norm_bias);
-    Collect collect;
-    collect(layer.query_weight, weights.whole(names.query.weight));
-    collect(layer.query_bias, weights.optional(names.query.bias));
-    collect(layer.key_weight, weights.whole(names.key.weight));
-    collect(layer.key_bias, weights.optional(names.key.bias));
-    if (collect.fault) return *collect.fault;
-
-    FirstLayerOptions options;
+    MapOptions options;
     options.probabilities = result.options.probabilities;
     options.terms = result.options.terms;
     options.group_spread = result.options.group_spread;
     options.group_sizes = group_sizes(result.word_ids.size());
+    return options;
+}
+
+void take_maps(AttentionMaps maps, const MapOptions& options, ProbeResult& result)
+{
+    result.attention_logits = std::move(maps.attention_logits);
+    result.attention_probabilities = std::move(maps.attention_probabilities);
+    result.terms = std::move(maps.terms);
+    if (!options.group_spread) return;
+    result.groups.word_counts = options.group_sizes;
+    result.groups.attention_logits = std::move(maps.group_attention_logits);
+    result.groups.attention_probabilities = std::move(maps.group_attention_probabilities);
+}
+
+/// The map [embedding size -> hidden size] that stands between the norm and the first layer is folded into the
+/// projection behind it.
+Linear behind_map(const Linear& map, Linear projection)
+{
+    if (map.empty()) return projection;
+    const std::int64_t out = projection.weight.dim(0), hidden = map.weight.dim(0), in = map.weight.dim(1);
+    Linear folded{HostTensor({out, in}), HostTensor({out})};
+    for (std::int64_t r = 0; r < out; ++r) {
+        std::vector<double> row(static_cast<std::size_t>(in), 0.0);
+        double bias = projection.bias.empty() ? 0.0 : static_cast<double>(projection.bias.data()[r]);
+        for (std::int64_t h = 0; h < hidden; ++h) {
+            const double weight = static_cast<double>(projection.weight.data()[r * hidden + h]);
+            if (!map.bias.empty()) bias += weight * static_cast<double>(map.bias.data()[h]);
+            for (std::int64_t f = 0; f < in; ++f)
+                row[static_cast<std::size_t>(f)] += weight * static_cast<double>(map.weight.data()[h * in + f]);
+        }
+        std::transform(row.begin(), row.end(), folded.weight.data() + r * in,
+                       [](double value) { return static_cast<float>(value); });
+        folded.bias.data()[r] = static_cast<float>(bias);
+    }
+    return folded;
+}
+
+/// Whether the closed form of rows norm(word + position) holds: one norm at most before queries and keys, and nothing
+/// in the attention that acts on them but a bias.
+bool has_closed_form(const Network& network)
+{
+    const NetworkLayer& layer = network.layers.front();
+    const bool two_norms =
+        network.embedding_norm.kind != NormKind::none && layer.attention_input_norm.kind != NormKind::none;
+    const bool map_before_norm = !network.embedding_map.empty() && layer.attention_input_norm.kind != NormKind::none;
+    const AttentionPositions& positions = layer.positions;
+    return !two_norms && !map_before_norm && layer.query_norm.kind == NormKind::none &&
+           positions.key_offsets.empty() && positions.query_offsets.empty() && positions.rotary_cosines.empty();
+}
+
+Result<void> run_closed_form(Network network, ProbeResult& result, const RunContext& ctx)
+{
+    NetworkLayer& first = network.layers.front();
+    FirstLayer layer;
+    layer.heads = static_cast<std::size_t>(network.heads);
+    layer.head_dim = static_cast<std::size_t>(network.head_dim);
+    layer.logit_scale = network.logit_scale;
+    if (network.window_before >= 0) layer.keys_before = static_cast<std::size_t>(network.window_before);
+    if (network.window_after >= 0) layer.keys_after = static_cast<std::size_t>(network.window_after);
+    if (network.causal) layer.keys_after = 0;
+    layer.word_rows = std::move(network.word_rows);
+    layer.position_rows = std::move(network.position_rows);
+    for (Network::SpecialRow& special : network.special_rows)
+        layer.special_content.push_back({static_cast<std::size_t>(special.position), std::move(special.row)});
+    Norm& norm =
+        network.embedding_norm.kind != NormKind::none ? network.embedding_norm : first.attention_input_norm;
+    layer.norm = norm.kind;
+    layer.norm_epsilon = norm.epsilon;
+    layer.norm_gain = std::move(norm.gain);
+    layer.norm_bias = std::move(norm.bias);
+    Linear query = behind_map(network.embedding_map, std::move(first.query));
+    Linear key = behind_map(network.embedding_map, std::move(first.key));
+    layer.query_weight = std::move(query.weight);
+    layer.query_bias = std::move(query.bias);
+    layer.key_weight = std::move(key.weight);
+    layer.key_bias = std::move(key.bias);
+    layer.bias = std::move(first.positions.bias);
+
+    const MapOptions options = map_options(result);
     auto maps = first_layer_attention(layer, options, ctx);
     if (!maps) return maps.error();
-    result.attention_logits = std::move(maps->attention_logits);
-    result.attention_probabilities = std::move(maps->attention_probabilities);
-    result.terms = std::move(maps->terms);
-    if (options.group_spread) {
-        result.groups.word_counts = options.group_sizes;
-        result.groups.attention_logits = std::move(maps->group_attention_logits);
-        result.groups.attention_probabilities = std::move(maps->group_attention_probabilities);
-    }
+    take_maps(*std::move(maps), options, result);
     result.way = ProbeWay::closed_form;
-    result.device = "cpu";
-    result.kernels = kernels().name;
     return {};
 }
 
-Result<ForwardLayer> read_forward_layer(const OpenModel& model, const Stack& stack, std::size_t number, bool whole)
+/// Special rows as one tensor [special tokens, embedding size], or empty.
+HostTensor special_rows(const Network& network)
 {
-    const WeightReader weights(*model.checkpoint);
-    const LayerNames& names = stack.layer_names[number];
-    ForwardLayer layer;
-    Collect collect;
-    const auto need = [&](HostTensor& out, const std::string& name, const char* what) {
-        if (name.empty() && !collect.fault)
-            collect.fault = Error{ErrorCode::not_found,
-                                  in_quotes(model.checkpoint->weights_name()) + " lacks " + what + " of layer " +
-                                      std::to_string(number) + ", which the layers behind it need",
-                                  "reading weights"};
-        collect(out, weights.optional(name));
-    };
-    need(layer.query_weight, names.query.weight, "the query weight");
-    collect(layer.query_bias, weights.optional(names.query.bias));
-    need(layer.key_weight, names.key.weight, "the key weight");
-    collect(layer.key_bias, weights.optional(names.key.bias));
-    if (whole) {
-        need(layer.value_weight, names.value.weight, "the value weight");
-        collect(layer.value_bias, weights.optional(names.value.bias));
-        need(layer.attention_output_weight, names.attention_output.weight, "the attention output weight");
-        collect(layer.attention_output_bias, weights.optional(names.attention_output.bias));
-        need(layer.attention_norm_gain, names.attention_norm.gain, "the norm behind the attention");
-        need(layer.attention_norm_bias, names.attention_norm.bias, "the norm behind the attention");
-        need(layer.feed_forward_in_weight, names.feed_forward_in.weight, "the feed-forward input weight");
-        collect(layer.feed_forward_in_bias, weights.optional(names.feed_forward_in.bias));
-        need(layer.feed_forward_out_weight, names.feed_forward_out.weight, "the feed-forward output weight");
-        collect(layer.feed_forward_out_bias, weights.optional(names.feed_forward_out.bias));
-        need(layer.feed_forward_norm_gain, names.feed_forward_norm.gain, "the norm behind the feed-forward block");
-        need(layer.feed_forward_norm_bias, names.feed_forward_norm.bias, "the norm behind the feed-forward block");
-    }
-    if (collect.fault) return *collect.fault;
-    return layer;
+    if (network.special_rows.empty()) return {};
+    const std::int64_t d = network.word_rows.dim(1);
+    HostTensor rows({static_cast<std::int64_t>(network.special_rows.size()), d});
+    for (std::size_t s = 0; s < network.special_rows.size(); ++s)
+        std::copy_n(network.special_rows[s].row.data(), d, rows.data() + static_cast<std::int64_t>(s) * d);
+    return rows;
 }
 
-Result<void> run_forward(const OpenModel& model, const Stack& stack, ProbeInput input, ProbeResult& result,
-                         const RunContext& ctx)
+/// Schemes that act inside the attention only: one row per word through the layers before, then every offset.
+Result<void> run_one_row(Network network, ProbeResult& result, const RunContext& ctx)
+{
+    HostTensor words = enter_first_layer(network, std::move(network.word_rows));
+    HostTensor special = special_rows(network);
+    if (!special.empty()) special = enter_first_layer(network, std::move(special));
+    for (std::size_t number = 0; number + 1 < network.layers.size(); ++number) {
+        if (ctx.cancelled()) return cancelled_error("the probe");
+        ctx.report({"layers", number, network.layers.size() - 1});
+        if (auto passed = pass_layer(network.layers[number], words); !passed) return passed.error();
+    }
+    const MapOptions options = map_options(result);
+    auto maps = offset_attention(network, network.layers.back(), words, special, options, ctx);
+    if (!maps) return maps.error();
+    take_maps(*std::move(maps), options, result);
+    const bool first = network.layers.size() == 1 && network.layers.back().query_norm.kind == NormKind::none;
+    result.way = first ? ProbeWay::closed_form : ProbeWay::one_row;
+    return {};
+}
+
+/// Identical words stay identical at every position: nothing positional reaches the hidden states.
+bool keeps_rows_identical(const Network& network)
+{
+    return !network.has_absolute_positions && network.special_rows.empty() &&
+           std::all_of(network.layers.begin(), network.layers.end(), [](const NetworkLayer& layer) {
+               return layer.positions.value_offsets.empty() && layer.cross_query.empty() &&
+                      layer.feed_forward_width == 1;
+           });
+}
+
+Result<void> run_forward(const Network& network, ProbeResult& result, const RunContext& ctx)
 {
     const auto engine = load_engine();
     if (!engine) return engine.error();
@@ -251,28 +181,6 @@ Result<void> run_forward(const OpenModel& model, const Stack& stack, ProbeInput 
     if (cuda && !(*engine)->has_cuda())
         return refused("the device cuda was asked for, but " + (*engine)->version() +
                        " sees no CUDA device here; choose cpu");
-
-    ForwardModel forward;
-    forward.heads = stack.heads;
-    forward.head_dim = stack.head_dim;
-    forward.logit_scale = stack.logit_scale;
-    forward.norm_epsilon = stack.embedding_norm.epsilon;
-    forward.activation = stack.activation;
-    forward.causal = stack.causal;
-    forward.word_rows = std::move(input.word_rows);
-    forward.position_rows = std::move(input.position_rows);
-    for (SpecialContent& special : input.special_content)
-        forward.special_content.push_back({static_cast<std::int64_t>(special.position), std::move(special.row)});
-    forward.embedding_norm_gain = std::move(input.norm_gain);
-    forward.embedding_norm_bias = std::move(input.norm_bias);
-    const auto last = static_cast<std::size_t>(result.options.layer);
-    for (std::size_t number = 0; number <= last; ++number) {
-        if (ctx.cancelled()) return cancelled_error("the probe");
-        auto layer = read_forward_layer(model, stack, number, number < last);
-        if (!layer) return layer.error();
-        forward.layers.push_back(*std::move(layer));
-    }
-
     ForwardOptions options;
     options.device = cuda ? "cuda" : "cpu";
     options.probabilities = result.options.probabilities;
@@ -281,7 +189,7 @@ Result<void> run_forward(const OpenModel& model, const Stack& stack, ProbeInput 
     options.groups = sizes.size();
     for (std::size_t group = 0; group < sizes.size(); ++group)
         options.group_of_word.insert(options.group_of_word.end(), sizes[group], group);
-    auto maps = (*engine)->attention_maps(forward, options, ctx);
+    auto maps = (*engine)->attention_maps(network, options, ctx);
     if (!maps) return maps.error();
     result.attention_logits = std::move(maps->attention_logits);
     result.attention_probabilities = std::move(maps->attention_probabilities);
@@ -296,6 +204,19 @@ Result<void> run_forward(const OpenModel& model, const Stack& stack, ProbeInput 
     for (const std::string& warning : (*engine)->warnings()) result.warnings.push_back(warning);
     for (std::string& warning : maps->warnings) result.warnings.push_back(std::move(warning));
     return {};
+}
+
+/// Entries outside a window that decides what exists (Longformer) become NaN.
+void mark_absent(const Stack& stack, HostTensor& maps)
+{
+    if (!stack.window_is_absence || maps.empty()) return;
+    const std::int64_t L = maps.shape().back();
+    for (std::size_t n = 0; n < maps.size(); ++n) {
+        const auto i = static_cast<std::int64_t>(n) / L % L, j = static_cast<std::int64_t>(n) % L;
+        if ((stack.window_before >= 0 && i - j > stack.window_before) ||
+            (stack.window_after >= 0 && j - i > stack.window_after))
+            maps.data()[n] = std::numeric_limits<float>::quiet_NaN();
+    }
 }
 
 Result<const Stack*> check_options(const OpenModel& model, const ProbeOptions& options)
@@ -354,12 +275,19 @@ Result<ProbeResult> run_identical_word_probe(const OpenModel& model, const Probe
             result.word_ids.push_back(word->id);
             result.words.push_back(model.vocabulary.shown(word->id));
         }
-        auto input = read_input(model, **stack, options, *words, result.special_positions);
-        if (!input) return input.error();
-        const bool forward =
-            options.layer > 0 || options.force_forward || options.device == DeviceChoice::cuda;
-        auto run = forward ? run_forward(model, **stack, *std::move(input), result, ctx)
-                           : run_closed_form(model, **stack, *std::move(input), result, ctx);
+        auto network = read_network(model, **stack, options, *words, result.special_positions, ctx);
+        if (!network) return network.error();
+        result.device = "cpu";
+        result.kernels = kernels().name;
+        const bool own_way = !options.force_forward && options.device != DeviceChoice::cuda;
+        Result<void> run;
+        if (own_way && network->has_absolute_positions && options.layer == 0 && has_closed_form(*network))
+            run = run_closed_form(*std::move(network), result, ctx);
+        else if (own_way && !network->has_absolute_positions &&
+                 (options.layer == 0 || (keeps_rows_identical(*network) && !(*stack)->has_cross_attention)))
+            run = run_one_row(*std::move(network), result, ctx);
+        else
+            run = run_forward(*network, result, ctx);
         if (!run) return run.error();
     } catch (const std::bad_alloc&) {
         return Error{ErrorCode::out_of_memory,
@@ -373,6 +301,8 @@ Result<ProbeResult> run_identical_word_probe(const OpenModel& model, const Probe
                      "the logits of layer " + std::to_string(options.layer) + " of " +
                          in_quotes(result.model_name) + " are too large for float32",
                      "identical-word probe"};
+    mark_absent(**stack, result.attention_logits);
+    mark_absent(**stack, result.groups.attention_logits);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     return result;
 }

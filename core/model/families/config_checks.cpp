@@ -39,16 +39,17 @@ Result<std::int64_t> checked_heads(const Checkpoint& checkpoint, std::string_vie
 }
 
 Result<std::int64_t> checked_rows(const Checkpoint& checkpoint, std::string_view key, const TensorInfo& table,
-                                  bool may_be_cut, std::vector<std::string>& notes)
+                                  bool may_be_cut, std::vector<std::string>& notes, std::int64_t beside_config)
 {
-    const auto wanted = checkpoint.config().optional_integer(key, 1, INT64_MAX);
+    const auto wanted = checkpoint.config().optional_integer(key, 1, INT64_MAX / 2);
     if (!wanted) return wanted.error();
     const std::int64_t rows = table.shape[0];
-    if (!*wanted || **wanted == rows || (rows < **wanted && may_be_cut)) return rows;
+    const std::int64_t wanted_rows = wanted->value_or(0) + beside_config;
+    if (!*wanted || wanted_rows == rows || (rows < wanted_rows && may_be_cut)) return rows;
     const std::string difference = in_quotes(checkpoint.config().file_name()) + ": " + in_quotes(key) + " is " +
                                    std::to_string(**wanted) + ", but tensor " + in_quotes(table.name) + " has " +
                                    std::to_string(rows) + " rows";
-    if (rows < **wanted) return Error{ErrorCode::shape_mismatch, difference, "recognising the network"};
+    if (rows < wanted_rows) return Error{ErrorCode::shape_mismatch, difference, "recognising the network"};
     notes.push_back(difference + "; the table decides");
     return rows;
 }

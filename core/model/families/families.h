@@ -6,6 +6,27 @@
 namespace posiscope::core {
 
 // One function a family, each in a file of its own beside this one; family_table.cpp lists them.
+ModelFamily albert_family();
+ModelFamily bart_family();
 ModelFamily bert_family();
+ModelFamily bert_generation_family();
+ModelFamily bloom_family();
+ModelFamily distilbert_family();
+ModelFamily electra_family();
+ModelFamily esm_family();
+ModelFamily falcon_family();
+ModelFamily gpt2_family();
+ModelFamily gpt_neox_family();
+ModelFamily gptj_family();
+ModelFamily llama_family();
+ModelFamily longformer_family();
+ModelFamily marian_family();
+ModelFamily mpnet_family();
+ModelFamily mpt_family();
+ModelFamily openai_gpt_family();
+ModelFamily opt_family();
+ModelFamily roberta_family();
+ModelFamily roformer_family();
+ModelFamily t5_family();
 
 } // namespace posiscope::core
