@@ -145,8 +145,8 @@ HostTensor special_rows(const Network& network)
 /// Schemes that act inside the attention only: one row per word through the layers before, then every offset.
 Result<void> run_one_row(Network network, ProbeResult& result, const RunContext& ctx)
 {
-    HostTensor words = enter_first_layer(network, std::move(network.word_rows));
     HostTensor special = special_rows(network);
+    HostTensor words = enter_first_layer(network, std::move(network.word_rows));
     if (!special.empty()) special = enter_first_layer(network, std::move(special));
     for (std::size_t number = 0; number + 1 < network.layers.size(); ++number) {
         if (ctx.cancelled()) return cancelled_error("the probe");
