@@ -10,3 +10,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     # GCC bug 105651: a false alarm on "literal" + std::string.
     target_compile_options(posiscope_warnings INTERFACE -Wno-restrict)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    # Newer GCC takes the inactive member of a std::variant (our Result) for an uninitialised one.
+    target_compile_options(posiscope_warnings INTERFACE -Wno-maybe-uninitialized)
+endif()

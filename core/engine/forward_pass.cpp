@@ -3,13 +3,18 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
+
+#include <c10/core/InferenceMode.h>
 
 #include <ATen/ops/all.h>
 #include <ATen/ops/erf.h>
@@ -281,22 +286,26 @@ public:
     {
         move_weights();
         order_words();
-        std::int64_t batch = batch_size();
-        for (std::int64_t done = 0; done < m_words;) {
-            const std::int64_t count = std::min(batch, m_words - done);
-            auto finished = run_batch(done, count);
-            if (!finished) return finished.error();
-            if (*finished) {
-                done += count;
-                continue;
-            }
-            if (count == 1)
-                return Error{ErrorCode::out_of_memory,
-                             "the memory of " + m_device.str() + " does not suffice for one word of length " +
-                                 std::to_string(m_length),
-                             where};
-            batch = std::max<std::int64_t>(1, count / 2);
-        }
+        choose_batches();
+        // Several cores in one batch meet after every small product; a batch for each core meets never.
+        std::vector<std::jthread> helpers;
+        std::vector<std::optional<Error>> faults(m_workers);
+        set_torch_threads(m_workers > 1 ? 1 : m_options.threads);
+        for (std::size_t n = 1; n < m_workers; ++n)
+            helpers.emplace_back([this, &fault = faults[n]] {
+                // Torch's state is per thread.
+                auto done = without_exceptions<bool>(where, [this]() -> Result<bool> {
+                    const c10::InferenceMode guard;
+                    set_torch_threads(1);
+                    return take_batches(false);
+                });
+                if (!done) fail(fault, done.error());
+            });
+        auto done = without_exceptions<bool>(where, [this] { return take_batches(true); });
+        if (!done) fail(faults.front(), done.error());
+        for (std::jthread& helper : helpers) helper.join();
+        for (const std::optional<Error>& fault : faults)
+            if (fault) return *fault;
         m_ctx.report({"forward", total_steps(), total_steps()});
         return means();
     }
@@ -353,9 +362,10 @@ private:
         return m_options.group_of_word[static_cast<std::size_t>(word)];
     }
 
-    /// Words that run together: as many as fill the device, but no more than can be stopped between two layers within
-    /// about 100 ms and than fit the memory set aside for them.
-    [[nodiscard]] std::int64_t batch_size() const
+    /// How many words run together: as many as fill the device, but no more than can be stopped between two layers
+    /// within about 100 ms and than fit the memory set aside for them. On the CPU each thread takes batches of its own
+    /// where there are words enough.
+    void choose_batches()
     {
         const auto hidden = static_cast<double>(m_hidden);
         const auto length = static_cast<double>(m_length);
@@ -370,16 +380,64 @@ private:
         const double bytes =
             4.0 * length * (4.0 * hidden + 6.0 * inner + 3.0 * inside) + (2.0 * 4.0 + 2.0 * 8.0) * maps;
 
-        constexpr double cpu_operations_per_thread = 2e9;
+        constexpr double thread_operations = 1e9;
+        constexpr double thread_bytes = 64.0 * 1024 * 1024;
         constexpr double cuda_operations = 1e12;
-        constexpr double cpu_bytes = 512.0 * 1024 * 1024;
         constexpr double cuda_bytes = 4.0 * 1024 * 1024 * 1024;
-        const bool cpu = m_device.is_cpu();
-        const double step =
-            cpu ? cpu_operations_per_thread * static_cast<double>(std::max<std::size_t>(1, m_options.threads))
-                : cuda_operations;
-        const double fitting = std::min(step / operations, (cpu ? cpu_bytes : cuda_bytes) / bytes);
-        return static_cast<std::int64_t>(std::clamp(fitting, 1.0, static_cast<double>(m_words)));
+        const auto threads = static_cast<double>(std::max<std::size_t>(1, m_options.threads));
+        double fitting = 0.0;
+        if (!m_device.is_cpu()) {
+            fitting = std::min(cuda_operations / operations, cuda_bytes / bytes);
+        } else if (m_options.threads > 1 && static_cast<double>(m_words) >= 2.0 * threads) {
+            m_workers = m_options.threads;
+            const double share = std::floor(static_cast<double>(m_words) / threads);
+            fitting = std::min({thread_operations / operations, thread_bytes / bytes, share});
+        } else {
+            fitting = threads * std::min(thread_operations / operations, thread_bytes / bytes);
+        }
+        m_batch = static_cast<std::int64_t>(std::clamp(fitting, 1.0, static_cast<double>(m_words)));
+    }
+
+    void fail(std::optional<Error>& place, const Error& error)
+    {
+        place = error;
+        m_failed = true;
+    }
+
+    /// Runs batches until none is left, or one failed here or elsewhere.
+    Result<bool> take_batches(bool reports)
+    {
+        while (!m_failed) {
+            const std::int64_t size = m_batch;
+            const std::int64_t first = m_next.fetch_add(size);
+            if (first >= m_words) break;
+            auto done = run_in_pieces(first, std::min(size, m_words - first), reports);
+            if (!done) return done;
+        }
+        return true;
+    }
+
+    /// Runs one batch, in halves and quarters of it where memory runs out.
+    Result<bool> run_in_pieces(std::int64_t first, std::int64_t count, bool reports)
+    {
+        std::int64_t piece = count;
+        for (std::int64_t done = 0; done < count;) {
+            piece = std::min(piece, count - done);
+            auto finished = run_batch(first + done, piece, reports);
+            if (!finished) return finished.error();
+            if (*finished) {
+                done += piece;
+                continue;
+            }
+            if (piece == 1)
+                return Error{ErrorCode::out_of_memory,
+                             "the memory of " + m_device.str() + " does not suffice for one word of length " +
+                                 std::to_string(m_length),
+                             where};
+            piece /= 2;
+            m_batch = std::min<std::int64_t>(m_batch, piece);
+        }
+        return true;
     }
 
     /// [count, heads, length, head_dim] of a projection [count, length, heads * head_dim].
@@ -415,13 +473,13 @@ private:
 
     /// Adds the maps of words `first` .. `first + count - 1` (in m_order) to the sums. False where memory ran out:
     /// the sums are then as before.
-    Result<bool> run_batch(std::int64_t first, std::int64_t count)
+    Result<bool> run_batch(std::int64_t first, std::int64_t count, bool reports)
     {
         try {
             at::Tensor rows = input_rows(first, count);
             for (std::int64_t n = 0; n + 1 < m_layer_count; ++n) {
                 if (m_ctx.cancelled()) return cancelled_error(where);
-                report(first, count, n);
+                if (reports) report(count * n);
                 const DeviceLayer& layer = m_layers[static_cast<std::size_t>(n)];
                 const at::Tensor attended =
                     at::matmul(probabilities_of(logits_of(layer, rows)), by_head(layer.value(rows)))
@@ -433,7 +491,7 @@ private:
                     layer.feed_forward_out(m_activation(layer.feed_forward_in(rows))).add_(rows));
             }
             if (m_ctx.cancelled()) return cancelled_error(where);
-            report(first, count, m_layer_count - 1);
+            if (reports) report(count * (m_layer_count - 1));
             const at::Tensor logits = logits_of(m_layers.back(), rows);
             rows = at::Tensor();
             const at::Tensor probabilities =
@@ -441,6 +499,7 @@ private:
             add_to_sums(first, count, logits, probabilities);
             // CUDA works behind the program's back: wait here, so that progress is true and a stop takes effect.
             if (!m_device.is_cpu()) (void)m_logit_sums.view({-1}).select(0, 0).item<double>();
+            m_steps += static_cast<std::size_t>(count * m_layer_count);
             return true;
         } catch (const c10::Error& error) {
             if (is_out_of_memory(error)) return false;
@@ -450,10 +509,10 @@ private:
         }
     }
 
-    void report(std::int64_t first, std::int64_t count, std::int64_t layer) const
+    /// Only the caller's own thread reports: steps of finished batches and of its own unfinished one.
+    void report(std::int64_t own_steps) const
     {
-        m_ctx.report(
-            {"forward", static_cast<std::size_t>(first * m_layer_count + count * layer), total_steps()});
+        m_ctx.report({"forward", m_steps + static_cast<std::size_t>(own_steps), total_steps()});
     }
 
     void add_to_sums(std::int64_t first, std::int64_t count, const at::Tensor& logits,
@@ -475,6 +534,7 @@ private:
                                        probabilities.narrow(0, from, to - from).sum(0, false, at::kDouble));
             from = to;
         }
+        const std::scoped_lock lock(m_sums);
         for (auto& [sum, addition] : additions) sum.add_(addition);
     }
 
@@ -515,7 +575,14 @@ private:
     LayerNorm m_embedding_norm;
     std::vector<DeviceLayer> m_layers;
     std::vector<std::int64_t> m_order;
+    std::mutex m_sums;
     at::Tensor m_logit_sums, m_probability_sums; ///< [groups, heads, length, length], double
+
+    std::size_t m_workers = 1;
+    std::atomic<std::int64_t> m_batch{1}; ///< words that run together; shrinks where memory runs out
+    std::atomic<std::int64_t> m_next{0};  ///< first word (in m_order) that nobody has taken
+    std::atomic<std::size_t> m_steps{0};  ///< words times layers of finished batches
+    std::atomic<bool> m_failed{false};
 };
 
 } // namespace

@@ -23,7 +23,8 @@ at::Tensor activation(const std::string& name, const at::Tensor& input);
 ///     x0 = LN(word + position);  for each layer: x' = LN(x + Wo attention(x) + bo),  x = LN(x' + W2 f(W1 x'))
 /// Source: Vaswani et al. 2017, sec. 3.1 to 3.3 (post-norm); Devlin et al. 2019 (BERT) for the input and the activation.
 /// Logits are summed as computed, without the causal mask; probabilities with it. Sums are double.
-/// The caller has set the inference guard and the threads, and catches what LibTorch throws.
+/// Which batch a thread takes is left to chance, so the last bits of the double sums may differ between runs.
+/// The caller has set the inference guard and catches what LibTorch throws.
 /// @error shape_mismatch (an array of another shape than the model says), invalid_argument, unsupported_model
 ///        (activation), out_of_memory, numeric_failure, cancelled
 Result<ForwardMaps> forward_attention_maps(const ForwardModel& model, const ForwardOptions& options,

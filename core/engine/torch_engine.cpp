@@ -187,7 +187,6 @@ Result<ForwardMaps> TorchEngine::attention_maps(const ForwardModel& model, const
                              " is not known; 'cpu' or 'cuda' was expected",
                          "forward pass"};
         }
-        set_torch_threads(options.threads);
         auto maps = forward_attention_maps(model, options, device, ctx);
         if (maps) maps->warnings = m_warnings;
         return maps;

@@ -24,7 +24,7 @@ int main(int argc, char** argv)
     const long length = argc > 1 ? std::atol(argv[1]) : 128;
     const long heads = argc > 2 ? std::atol(argv[2]) : 12;
     const ProbeResult probe =
-        posiscope::test::synthetic_probe({.heads = heads, .length = length, .groups = most_groups});
+        posiscope::tests::synthetic_probe({.heads = heads, .length = length, .groups = most_groups});
     std::printf("length %ld, %ld heads, %zu groups, %zu threads\n", length, heads, most_groups,
                 thread_count());
     constexpr int runs = 3;

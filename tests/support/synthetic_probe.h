@@ -8,7 +8,7 @@
 #include "core/base/random.h"
 #include "core/probe/probe_result.h"
 
-namespace posiscope::test {
+namespace posiscope::tests {
 
 /// What a synthetic probe looks like.
 struct SyntheticProbe {
@@ -84,4 +84,4 @@ inline core::ProbeResult synthetic_probe(const SyntheticProbe& made)
     return probe;
 }
 
-} // namespace posiscope::test
+} // namespace posiscope::tests

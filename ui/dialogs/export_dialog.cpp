@@ -169,7 +169,8 @@ FigureOptions ExportDialog::options() const
     options.width_mm = m_width->value();
     // Below the least height only 0 has a meaning.
     options.height_mm = m_height->value() < least_figure_mm ? height_as_needed : m_height->value();
-    options.font_family = m_font->currentFont().family();
+    // "Nimbus Sans [urw]": the foundry is the system's way to tell two apart, and no viewer knows it.
+    options.font_family = m_font->currentFont().family().section(QStringLiteral(" ["), 0, 0);
     options.font_pt = m_font_size->value();
     if (m_colors->currentIndex() > colors_of_screen)
         options.color_map = color_maps()[static_cast<std::size_t>(m_colors->currentIndex() - 1)].map;

@@ -147,8 +147,9 @@ QRgb ColorScale::color(double value) const
 
 QColor missing_color(ColorMapId map)
 {
-    // Grey is a colour of the grey map itself.
-    return map == ColorMapId::greys ? QColor(0xE8, 0xC3, 0x8E) : QColor(0xB4, 0xB4, 0xB4);
+    // Grey itself is on the grey map, and nearly so on one whose arms are green and purple.
+    const bool has_greys = map == ColorMapId::greys || map == ColorMapId::purple_green;
+    return has_greys ? QColor(0xE8, 0xC3, 0x8E) : QColor(0xB4, 0xB4, 0xB4);
 }
 
 ColorScale make_color_scale(const core::PositionMap& map, ColorMapId color_map, ScaleKind kind)

@@ -107,10 +107,10 @@ struct HeatmapPlot::Parts {
     [[nodiscard]] std::optional<QPoint> cell_at(const QPointF& pixel) const;
     [[nodiscard]] double pixel_of(double position, int origin, int extent) const;
     void zoom(double factor, QPointF about);
-    void draw_heatmap(QCPPainter& painter);
-    void draw_bar(QCPPainter& painter);
-    void draw_profile_names(QCPPainter& painter);
-    void draw_marks(QCPPainter& painter);
+    void draw_heatmap(QPainter& painter);
+    void draw_bar(QPainter& painter);
+    void draw_profile_names(QPainter& painter);
+    void draw_marks(QPainter& painter);
     void replot_marks() { plot->layer(QStringLiteral("marks"))->replot(); }
     void replot() { plot->replot(QCustomPlot::rpQueuedReplot); }
 };
@@ -150,11 +150,11 @@ HeatmapPlot::Parts::Parts(HeatmapPlot* owner)
     right_graph = plot->addGraph(right->axis(QCPAxis::atLeft), right->axis(QCPAxis::atBottom));
     below_graph = plot->addGraph(below->axis(QCPAxis::atBottom), below->axis(QCPAxis::atLeft));
 
-    new DrawnItem(plot, heat, [this](QCPPainter& painter) { draw_heatmap(painter); });
-    new DrawnItem(plot, nullptr, [this](QCPPainter& painter) { draw_bar(painter); });
-    auto* names = new DrawnItem(plot, nullptr, [this](QCPPainter& painter) { draw_profile_names(painter); });
+    new DrawnItem(plot, heat, [this](QPainter& painter) { draw_heatmap(painter); });
+    new DrawnItem(plot, nullptr, [this](QPainter& painter) { draw_bar(painter); });
+    auto* names = new DrawnItem(plot, nullptr, [this](QPainter& painter) { draw_profile_names(painter); });
     names->setLayer(QStringLiteral("axes"));
-    auto* marks = new DrawnItem(plot, nullptr, [this](QCPPainter& painter) { draw_marks(painter); });
+    auto* marks = new DrawnItem(plot, nullptr, [this](QPainter& painter) { draw_marks(painter); });
     marks->setLayer(QStringLiteral("marks"));
 
     stage->arrange = [this] { arrange(); };
@@ -269,7 +269,7 @@ void HeatmapPlot::Parts::arrange()
     const auto fit_values = [&](QCPAxis* axis, FixedTicker& ticker, int most) {
         std::vector<Tick> ticks = value_ticks(axis->range().lower, axis->range().upper, most);
         while (axis->orientation() == Qt::Horizontal && ticks.size() > 1 &&
-               width_of(ticks) * static_cast<int>(ticks.size()) > profile)
+               (width_of(ticks) + text / 2) * static_cast<int>(ticks.size()) > profile)
             ticks.erase(ticks.begin() + static_cast<std::ptrdiff_t>(ticks.size() / 2));
         ticker.setMarks(std::move(ticks));
     };
@@ -381,7 +381,7 @@ void HeatmapPlot::Parts::update_profiles()
     fill(below_graph, Along::columns, marked ? index(marked->y()) : std::nullopt);
 }
 
-void HeatmapPlot::Parts::draw_heatmap(QCPPainter& painter)
+void HeatmapPlot::Parts::draw_heatmap(QPainter& painter)
 {
     if (empty()) return;
     const QRect target = heat->rect();
@@ -407,14 +407,14 @@ void HeatmapPlot::Parts::draw_heatmap(QCPPainter& painter)
     painter.restore();
 }
 
-void HeatmapPlot::Parts::draw_bar(QCPPainter& painter)
+void HeatmapPlot::Parts::draw_bar(QPainter& painter)
 {
     if (empty()) return;
     const QRect place = bar->rect();
     painter.save();
     painter.setRenderHint(QPainter::SmoothPixmapTransform, place.height() < bar_image.height());
     painter.drawImage(QRectF(place), bar_image, QRectF(bar_image.rect()));
-    painter.setAntialiasing(true);
+    painter.setRenderHint(QPainter::Antialiasing, true);
     painter.setPen(QPen(colors.frame, 1.0));
     const double middle = place.left() + 0.5 * place.width();
     const QRectF edge = QRectF(place).adjusted(0.5, 0.0, 0.5, 0.0);
@@ -431,7 +431,7 @@ void HeatmapPlot::Parts::draw_bar(QCPPainter& painter)
                        QPointF(edge.right(), edge.bottom())}));
     }
     if (scale.has_missing) {
-        painter.setAntialiasing(false);
+        painter.setRenderHint(QPainter::Antialiasing, false);
         const QFontMetrics metrics(widget->font());
         const int size = std::min(bar_width, metrics.height());
         const QRect swatch(place.left(), heat->bottom() - size + 1, bar_width, size);
@@ -447,7 +447,7 @@ void HeatmapPlot::Parts::draw_bar(QCPPainter& painter)
     painter.restore();
 }
 
-void HeatmapPlot::Parts::draw_profile_names(QCPPainter& painter)
+void HeatmapPlot::Parts::draw_profile_names(QPainter& painter)
 {
     if (empty() || !profiles_shown) return;
     painter.save();
@@ -472,7 +472,7 @@ void HeatmapPlot::Parts::draw_profile_names(QCPPainter& painter)
     painter.restore();
 }
 
-void HeatmapPlot::Parts::draw_marks(QCPPainter& painter)
+void HeatmapPlot::Parts::draw_marks(QPainter& painter)
 {
     if (empty()) return;
     const QRect place = heat->rect();
@@ -485,7 +485,7 @@ void HeatmapPlot::Parts::draw_marks(QCPPainter& painter)
         const QRectF cell = widget->cellRect(marked->y(), marked->x());
         const double y = std::floor(pixel_of(marked->y(), place.top(), place.height())) + 0.5;
         const double x = std::floor(pixel_of(marked->x(), place.left(), place.width())) + 0.5;
-        painter.setAntialiasing(true);
+        painter.setRenderHint(QPainter::Antialiasing, true);
         for (const QPen& pen : {halo, core}) {
             painter.setPen(pen);
             painter.setBrush(Qt::NoBrush);
@@ -515,7 +515,7 @@ void HeatmapPlot::Parts::draw_marks(QCPPainter& painter)
         const double low = pixel_of(band->left() - 0.5, place.left(), place.width());
         const double high = pixel_of(band->left() + band->width() - 0.5, place.left(), place.width());
         const QRectF box(low, place.top() + (low - place.left()), high - low, high - low);
-        painter.setAntialiasing(false);
+        painter.setRenderHint(QPainter::Antialiasing, false);
         painter.setBrush(QColor(255, 255, 255, 60));
         painter.setPen(halo);
         painter.drawRect(box);

@@ -33,7 +33,7 @@ void FixedTicker::generate(const QCPRange& range, const QLocale&, QChar, int, QV
     }
 }
 
-DrawnItem::DrawnItem(QCustomPlot* plot, QCPAxisRect* rect, std::function<void(QCPPainter&)> drawing)
+DrawnItem::DrawnItem(QCustomPlot* plot, QCPAxisRect* rect, std::function<void(QPainter&)> drawing)
     : QCPAbstractItem(plot), m_drawing(std::move(drawing))
 {
     setClipToAxisRect(rect != nullptr);
@@ -43,7 +43,11 @@ DrawnItem::DrawnItem(QCustomPlot* plot, QCPAxisRect* rect, std::function<void(QC
 
 void DrawnItem::draw(QCPPainter* painter)
 {
+    painter->save();
+    // Off in QCustomPlot's own way first: it shifts everything by half a pixel along with antialiasing.
+    painter->setAntialiasing(false);
     m_drawing(*painter);
+    painter->restore();
 }
 
 QCPAxisRect* make_axis_rect(QCustomPlot* plot)

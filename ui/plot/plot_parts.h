@@ -38,17 +38,17 @@ private:
     std::vector<Tick> m_marks;
 };
 
-/// An item that is drawn by a function, clipped to `rect` or (null) not at all.
+/// An item that is drawn by a function with a plain QPainter (QCPPainter rounds lines), clipped to `rect` or (null) not at all.
 class DrawnItem : public QCPAbstractItem {
 public:
-    DrawnItem(QCustomPlot* plot, QCPAxisRect* rect, std::function<void(QCPPainter&)> drawing);
+    DrawnItem(QCustomPlot* plot, QCPAxisRect* rect, std::function<void(QPainter&)> drawing);
     double selectTest(const QPointF&, bool, QVariant*) const override { return -1.0; }
 
 protected:
     void draw(QCPPainter* painter) override;
 
 private:
-    std::function<void(QCPPainter&)> m_drawing;
+    std::function<void(QPainter&)> m_drawing;
 };
 
 /// An axis rect without margins of its own, with the four axes visible as a frame or not at all.

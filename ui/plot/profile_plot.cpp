@@ -18,6 +18,7 @@ namespace posiscope::ui {
 namespace {
 
 constexpr int swatch_width = 18;
+constexpr int legend_margin = 50; ///< beside the legend: the value axis
 constexpr int fewest_offsets = 5; ///< zoomed in as far as possible
 
 QString tr_text(const char* text)
@@ -74,9 +75,9 @@ struct ProfilePlot::Parts {
     void fill_graphs();
     void set_range(int new_first, int new_last);
     void zoom(double factor, int about);
-    void draw_behind(QCPPainter& painter);
-    void draw_legend(QCPPainter& painter);
-    void draw_marks(QCPPainter& painter);
+    void draw_behind(QPainter& painter);
+    void draw_legend(QPainter& painter);
+    void draw_marks(QPainter& painter);
     void replot_marks() { plot->layer(QStringLiteral("marks"))->replot(); }
     void replot() { plot->replot(QCustomPlot::rpQueuedReplot); }
 };
@@ -93,7 +94,7 @@ ProfilePlot::Parts::Parts(ProfilePlot* owner)
     offset_axis()->setTicker(offset_ticker);
     value_axis()->setTicker(value_ticker);
 
-    auto* behind = new DrawnItem(plot, rect, [this](QCPPainter& painter) { draw_behind(painter); });
+    auto* behind = new DrawnItem(plot, rect, [this](QPainter& painter) { draw_behind(painter); });
     behind->setLayer(QStringLiteral("grid"));
     spread_low = plot->addGraph(offset_axis(), value_axis());
     spread_high = plot->addGraph(offset_axis(), value_axis());
@@ -108,9 +109,9 @@ ProfilePlot::Parts::Parts(ProfilePlot* owner)
     spread_high->setChannelFillGraph(spread_low);
     error_high->setChannelFillGraph(error_low);
 
-    auto* names = new DrawnItem(plot, nullptr, [this](QCPPainter& painter) { draw_legend(painter); });
+    auto* names = new DrawnItem(plot, nullptr, [this](QPainter& painter) { draw_legend(painter); });
     names->setLayer(QStringLiteral("axes"));
-    auto* marks = new DrawnItem(plot, nullptr, [this](QCPPainter& painter) { draw_marks(painter); });
+    auto* marks = new DrawnItem(plot, nullptr, [this](QPainter& painter) { draw_marks(painter); });
     marks->setLayer(QStringLiteral("marks"));
 
     stage->arrange = [this] { arrange(); };
@@ -195,7 +196,7 @@ void ProfilePlot::Parts::arrange()
     rect->axis(QCPAxis::atTop)->setRange(first - 0.5, last + 0.5);
 
     int legend_height = 0;
-    std::ignore = legend_places(view.width() - 80, legend_height);
+    std::ignore = legend_places(view.width() - legend_margin, legend_height);
     const int top = 6 + legend_height + 6;
     const int height = std::max(16, view.height() - top - bottom);
     value_ticker->setMarks(value_ticks(low - pad, high + pad, std::max(2, std::min(9, height / (2 * text)))));
@@ -270,7 +271,7 @@ std::optional<int> ProfilePlot::Parts::offset_at(const QPointF& pixel) const
     return std::clamp(static_cast<int>(std::lround(place)), first, last);
 }
 
-void ProfilePlot::Parts::draw_behind(QCPPainter& painter)
+void ProfilePlot::Parts::draw_behind(QPainter& painter)
 {
     if (empty()) return;
     const QRect place = rect->rect();
@@ -286,7 +287,7 @@ void ProfilePlot::Parts::draw_behind(QCPPainter& painter)
     painter.restore();
 }
 
-void ProfilePlot::Parts::draw_legend(QCPPainter& painter)
+void ProfilePlot::Parts::draw_legend(QPainter& painter)
 {
     if (empty()) return;
     painter.save();
@@ -300,7 +301,7 @@ void ProfilePlot::Parts::draw_legend(QCPPainter& painter)
     }
     painter.setFont(widget->font());
     int height = 0;
-    const std::vector<QPoint> places = legend_places(plot->viewport().width() - 80, height);
+    const std::vector<QPoint> places = legend_places(plot->viewport().width() - legend_margin, height);
     const std::vector<LegendEntry> entries = legend();
     for (std::size_t n = 0; n < entries.size(); ++n) {
         const QPoint at = places[n] + QPoint(place.left(), plot->viewport().top() + 6);
@@ -322,12 +323,12 @@ void ProfilePlot::Parts::draw_legend(QCPPainter& painter)
     painter.restore();
 }
 
-void ProfilePlot::Parts::draw_marks(QCPPainter& painter)
+void ProfilePlot::Parts::draw_marks(QPainter& painter)
 {
     if (empty()) return;
     const QRect place = rect->rect();
     painter.save();
-    painter.setAntialiasing(true);
+    painter.setRenderHint(QPainter::Antialiasing, true);
     if (band) {
         const double low = offset_axis()->coordToPixel(band->first - 0.5);
         const double high = offset_axis()->coordToPixel(band->second + 0.5);

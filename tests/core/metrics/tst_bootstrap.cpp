@@ -17,8 +17,8 @@
 namespace posiscope::core {
 namespace {
 
-using test::synthetic_probe;
-using test::SyntheticProbe;
+using tests::synthetic_probe;
+using tests::SyntheticProbe;
 
 std::size_t metric_index(std::string_view id)
 {

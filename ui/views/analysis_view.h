@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+#include <memory>
+
+#include "core/session/session.h"
+#include "ui/analysis_settings.h"
+
+class QSettings;
+
+namespace posiscope::ui {
+
+class SharedCursor;
+
+/// One way of looking at a session. A view shows and computes nothing: numbers come from the session. To add one:
+/// a `<name>_view.{h,cpp}` and a row in view_table.cpp.
+class AnalysisView : public QWidget {
+    Q_OBJECT
+
+public:
+    using QWidget::QWidget;
+
+    /// Shows another session. Called on the UI thread with a session that this view's row applies to.
+    virtual void setSession(std::shared_ptr<const core::Session> session) = 0;
+
+    /// The line in the panel's head: which settings made what is seen.
+    [[nodiscard]] virtual QString contextLine() const = 0;
+
+    /// Marks the place that is pointed at in any view, and tells of the one pointed at here. Not owned.
+    virtual void setSharedCursor(SharedCursor* cursor) = 0;
+
+    /// What this view wants computed besides the map.
+    [[nodiscard]] virtual ViewNeeds needs() const { return {}; }
+
+    [[nodiscard]] virtual bool canExport() const { return false; }
+    /// Opens the dialog that writes what is seen to a file.
+    virtual void exportShown() = 0;
+
+    /// Choices of this view that are kept from one start of the program to the next.
+    virtual void saveChoices(QSettings& settings) const = 0;
+    virtual void restoreChoices(QSettings& settings) = 0;
+
+Q_SIGNALS:
+    void needsChanged();
+    void contextChanged();
+    /// A write failed.
+    void failed(const posiscope::core::Error& error, const QString& subject);
+};
+
+} // namespace posiscope::ui

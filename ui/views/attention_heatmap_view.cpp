@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/views/attention_heatmap_view.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QCoreApplication>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QSettings>
+#include <QSignalBlocker>
+#include <QStackedWidget>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+#include "ui/convert.h"
+#include "ui/plot/heatmap_plot.h"
+#include "ui/session_text.h"
+#include "ui/shared_cursor.h"
+#include "ui/theme.h"
+
+namespace posiscope::ui {
+namespace {
+
+constexpr const char* mean_id = "mean";
+constexpr const char* spread_id = "spread";
+/// Parts of the logits that the first layer's closed form gives.
+constexpr std::array term_ids{"word_word", "word_position", "position_word", "position_position"};
+
+/// Fills a box from a list of rows {id, label}.
+template <class Rows>
+void fill_from_rows(QComboBox* box, Rows rows)
+{
+    for (const auto& row : rows)
+        box->addItem(QCoreApplication::translate("plots", row.label), to_qstring(row.id));
+}
+
+} // namespace
+
+AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
+    : AnalysisView(parent), m_choice_of_colors{default_colors(MapMeaning::magnitude),
+                                               default_colors(MapMeaning::signed_difference)},
+      m_shown(new QComboBox(this)), m_scale(new QComboBox(this)), m_colors(new QComboBox(this)),
+      m_profiles(new QCheckBox(tr("Profiles"), this)), m_plot(new HeatmapPlot(this)),
+      m_absent(new QLabel(this)), m_pages(new QStackedWidget(this))
+{
+    m_shown->addItem(tr("Mean over words"), QString::fromLatin1(mean_id));
+    m_shown->addItem(tr("Spread over words"), QString::fromLatin1(spread_id));
+    m_shown->insertSeparator(m_shown->count());
+    for (const char* id : term_ids)
+        m_shown->addItem(tr("Term: %1").arg(term_label(QString::fromLatin1(id))), QString::fromLatin1(id));
+    m_shown->setAccessibleName(tr("What the heatmap shows"));
+    m_shown->setToolTip(
+        tr("The mean over the words, their spread (standard deviation between groups of words),\nor one "
+           "of the terms that the mean logits are the sum of."));
+    fill_from_rows(m_scale, scale_kinds());
+    m_scale->setAccessibleName(tr("Colour scale"));
+    m_scale->setToolTip(
+        tr("How values become colours. Percentile clips the outermost 2 % at each end;\nclipped ends are "
+           "marked on the colour bar."));
+    fill_from_rows(m_colors, color_maps());
+    m_colors->setAccessibleName(tr("Colour map"));
+    m_colors->setToolTip(tr("Colour map. The last two are for values around zero."));
+    m_profiles->setToolTip(
+        tr("Means of the rows at the right and of the columns below;\nwhile a cell is marked, its own "
+           "row and column."));
+    m_profiles->setChecked(true);
+    for (QComboBox* box : {m_shown, m_scale, m_colors}) {
+        box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+        box->setMinimumContentsLength(4);
+        box->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
+        box->setMinimumWidth(8 * grid);
+    }
+    m_absent->setAlignment(Qt::AlignCenter);
+    m_absent->setWordWrap(true);
+
+    auto* tools = new QHBoxLayout;
+    tools->setContentsMargins(grid, 0, grid, grid / 2);
+    tools->setSpacing(grid);
+    for (QComboBox* box : {m_shown, m_scale, m_colors}) tools->addWidget(box);
+    tools->addWidget(m_profiles);
+    tools->addStretch(1);
+    m_pages->addWidget(m_plot);
+    m_pages->addWidget(m_absent);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addLayout(tools);
+    column->addWidget(m_pages, 1);
+    takeColors();
+    m_plot->setProfilesVisible(true);
+
+    connect(m_shown, &QComboBox::currentIndexChanged, this, [this] {
+        takeColors();
+        Q_EMIT needsChanged();
+        showMap();
+        Q_EMIT contextChanged();
+    });
+    const auto take_choice = [this] {
+        ColorDefaults& choice = m_choice_of_colors[static_cast<std::size_t>(meaning())];
+        choice.map = color_maps()[static_cast<std::size_t>(m_colors->currentIndex())].map;
+        choice.kind = scale_kinds()[static_cast<std::size_t>(m_scale->currentIndex())].kind;
+        showMap();
+    };
+    connect(m_scale, &QComboBox::currentIndexChanged, this, take_choice);
+    connect(m_colors, &QComboBox::currentIndexChanged, this, take_choice);
+    connect(m_profiles, &QCheckBox::toggled, m_plot, &HeatmapPlot::setProfilesVisible);
+}
+
+QString AttentionHeatmapView::shownId() const
+{
+    return m_shown->currentData().toString();
+}
+
+bool AttentionHeatmapView::showsTerm() const
+{
+    return shownId() != QLatin1String(mean_id) && shownId() != QLatin1String(spread_id);
+}
+
+MapMeaning AttentionHeatmapView::meaning() const
+{
+    return showsTerm() ? MapMeaning::signed_difference : MapMeaning::magnitude;
+}
+
+ViewNeeds AttentionHeatmapView::needs() const
+{
+    ViewNeeds needs;
+    needs.terms = showsTerm();
+    return needs;
+}
+
+/// Each kind of map keeps its own colours: terms lie around zero, the others do not.
+void AttentionHeatmapView::takeColors()
+{
+    const ColorDefaults& choice = m_choice_of_colors[static_cast<std::size_t>(meaning())];
+    const QSignalBlocker block_scale(m_scale);
+    const QSignalBlocker block_colors(m_colors);
+    m_scale->setCurrentIndex(m_scale->findData(to_qstring(scale_kind_id(choice.kind))));
+    m_colors->setCurrentIndex(m_colors->findData(to_qstring(color_map_id(choice.map))));
+}
+
+const core::PositionMap* AttentionHeatmapView::chosenMap() const
+{
+    if (!m_session || !m_session->maps) return nullptr;
+    const core::DisplayMaps& maps = *m_session->maps;
+    if (showsTerm()) {
+        const auto found =
+            std::find_if(maps.terms.begin(), maps.terms.end(),
+                         [id = to_std(shownId())](const core::TermMap& term) { return term.id == id; });
+        return found == maps.terms.end() ? nullptr : &found->map;
+    }
+    const core::PositionMap& map = shownId() == QLatin1String(spread_id) ? maps.spread : maps.mean;
+    return map.length == 0 ? nullptr : &map;
+}
+
+QString AttentionHeatmapView::quantityName() const
+{
+    if (showsTerm()) return tr("%1 part of the logits").arg(term_label(shownId()));
+    const QString quantity = quantity_axis_label(m_session->display.quantity);
+    return shownId() == QLatin1String(spread_id) ? tr("%1, sd over groups of words").arg(quantity) : quantity;
+}
+
+void AttentionHeatmapView::setSession(std::shared_ptr<const core::Session> session)
+{
+    const bool same_maps = m_session && session && m_session->maps == session->maps;
+    m_session = std::move(session);
+    if (!same_maps) showMap();
+}
+
+void AttentionHeatmapView::showMap()
+{
+    const core::PositionMap* map = chosenMap();
+    if (map == nullptr) {
+        if (m_session && m_session->maps) {
+            const bool still_to_come = showsTerm() && !m_session->probe->options.terms;
+            // The picture stays until the terms are there.
+            if (still_to_come) return;
+            m_absent->setText(showsTerm()
+                                  ? tr("The terms belong to the closed form of the first layer; this map was "
+                                       "computed by a %1.")
+                                        .arg(way_label(m_session->probe->way))
+                                  : tr("The spread over words needs at least two words."));
+            m_pages->setCurrentWidget(m_absent);
+        }
+        return;
+    }
+    const ColorDefaults& choice = m_choice_of_colors[static_cast<std::size_t>(meaning())];
+    m_plot->setMap(*map, make_color_scale(*map, choice.map, choice.kind), quantityName());
+    m_pages->setCurrentWidget(m_plot);
+    showCursor();
+}
+
+QString AttentionHeatmapView::contextLine() const
+{
+    if (!m_session) return {};
+    const QString line = describe_picture(*m_session);
+    if (shownId() == QLatin1String(mean_id)) return line;
+    return QStringLiteral("%1 \u00b7 %2").arg(m_shown->currentText().toLower(), line);
+}
+
+void AttentionHeatmapView::setSharedCursor(SharedCursor* cursor)
+{
+    m_cursor = cursor;
+    connect(cursor, &SharedCursor::changed, this, &AttentionHeatmapView::showCursor);
+    connect(cursor, &SharedCursor::zoomed, this,
+            [this](int first, int last) { m_plot->setPositionRange(first, last); });
+    connect(m_plot, &HeatmapPlot::cellHovered, cursor,
+            [cursor](int query, int key) { cursor->hover(MarkedPlace::cell(query, key)); });
+    connect(m_plot, &HeatmapPlot::cellLeft, cursor, &SharedCursor::leave);
+    connect(m_plot, &HeatmapPlot::cellClicked, cursor,
+            [cursor](int query, int key) { cursor->togglePin(MarkedPlace::cell(query, key)); });
+    connect(m_plot, &HeatmapPlot::positionRangeChanged, cursor, &SharedCursor::zoom);
+}
+
+void AttentionHeatmapView::showCursor()
+{
+    if (m_cursor == nullptr) return;
+    const auto& place = m_cursor->place();
+    if (place && place->isCell() && m_plot->valueAt(*place->query, *place->key))
+        m_plot->setMarkedCell(QPoint(*place->key, *place->query));
+    else
+        m_plot->setMarkedCell(std::nullopt);
+}
+
+void AttentionHeatmapView::exportShown() {}
+
+void AttentionHeatmapView::saveChoices(QSettings& settings) const
+{
+    for (std::size_t k = 0; k < m_choice_of_colors.size(); ++k) {
+        settings.setValue(QStringLiteral("heatmap_scale%1").arg(k),
+                          to_qstring(scale_kind_id(m_choice_of_colors[k].kind)));
+        settings.setValue(QStringLiteral("heatmap_colors%1").arg(k),
+                          to_qstring(color_map_id(m_choice_of_colors[k].map)));
+    }
+    settings.setValue(QStringLiteral("heatmap_profiles"), m_profiles->isChecked());
+}
+
+void AttentionHeatmapView::restoreChoices(QSettings& settings)
+{
+    for (std::size_t k = 0; k < m_choice_of_colors.size(); ++k) {
+        const std::string scale = to_std(settings.value(QStringLiteral("heatmap_scale%1").arg(k)).toString());
+        const std::string colors =
+            to_std(settings.value(QStringLiteral("heatmap_colors%1").arg(k)).toString());
+        if (const auto kind = find_scale_kind(scale)) m_choice_of_colors[k].kind = *kind;
+        if (const auto map = find_color_map(colors)) m_choice_of_colors[k].map = *map;
+    }
+    takeColors();
+    m_profiles->setChecked(settings.value(QStringLiteral("heatmap_profiles"), true).toBool());
+    showMap();
+}
+
+} // namespace posiscope::ui

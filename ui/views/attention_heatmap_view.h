@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+
+#include <array>
+
+#include "ui/plot/color_scale.h"
+#include "ui/views/analysis_view.h"
+
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QStackedWidget;
+
+namespace posiscope::ui {
+
+class HeatmapPlot;
+
+/// The attention map: the mean or the spread over words of the quantity that the settings choose, or one of the terms
+/// of the logits.
+class AttentionHeatmapView : public AnalysisView {
+    Q_OBJECT
+
+public:
+    explicit AttentionHeatmapView(QWidget* parent = nullptr);
+
+    void setSession(std::shared_ptr<const core::Session> session) override;
+    [[nodiscard]] QString contextLine() const override;
+    void setSharedCursor(SharedCursor* cursor) override;
+    [[nodiscard]] ViewNeeds needs() const override;
+    void exportShown() override;
+    void saveChoices(QSettings& settings) const override;
+    void restoreChoices(QSettings& settings) override;
+
+    [[nodiscard]] HeatmapPlot* plot() const { return m_plot; }
+    [[nodiscard]] QComboBox* shownBox() const { return m_shown; }
+    [[nodiscard]] QComboBox* scaleBox() const { return m_scale; }
+    [[nodiscard]] QComboBox* colorsBox() const { return m_colors; }
+
+private:
+    [[nodiscard]] QString shownId() const;
+    [[nodiscard]] bool showsTerm() const;
+    [[nodiscard]] MapMeaning meaning() const;
+    /// The map that the choices ask for; null where the session lacks it.
+    [[nodiscard]] const core::PositionMap* chosenMap() const;
+    [[nodiscard]] QString quantityName() const;
+    void takeColors();
+    void showMap();
+    void showCursor();
+
+    std::shared_ptr<const core::Session> m_session;
+    SharedCursor* m_cursor = nullptr;
+    std::array<ColorDefaults, 2> m_choice_of_colors; ///< by MapMeaning
+
+    QComboBox* m_shown;
+    QComboBox* m_scale;
+    QComboBox* m_colors;
+    QCheckBox* m_profiles;
+    HeatmapPlot* m_plot;
+    QLabel* m_absent;
+    QStackedWidget* m_pages;
+};
+
+} // namespace posiscope::ui

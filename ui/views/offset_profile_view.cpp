@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/views/offset_profile_view.h"
+
+#include <QVBoxLayout>
+
+#include <cmath>
+
+#include "ui/plot/profile_plot.h"
+#include "ui/session_text.h"
+#include "ui/shared_cursor.h"
+
+namespace posiscope::ui {
+namespace {
+
+ProfileCurve curve_of(const core::DisplayMaps& maps)
+{
+    ProfileCurve curve;
+    const core::OffsetProfile& profile = maps.profile.profile;
+    curve.first_offset = profile.offsets.empty() ? 0 : profile.offsets.front();
+    curve.mean = profile.mean;
+    curve.spread = profile.standard_deviation;
+    if (maps.groups >= 2) curve.standard_error = maps.profile.standard_error;
+    if (std::isfinite(maps.white_band.width) && maps.white_band.width > 0)
+        curve.white_band = WhiteBandOffsets{static_cast<int>(std::lround(maps.white_band.first)),
+                                            static_cast<int>(std::lround(maps.white_band.last))};
+    return curve;
+}
+
+} // namespace
+
+OffsetProfileView::OffsetProfileView(QWidget* parent) : AnalysisView(parent), m_plot(new ProfilePlot(this))
+{
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(m_plot);
+}
+
+void OffsetProfileView::setSession(std::shared_ptr<const core::Session> session)
+{
+    const bool same_maps = m_session && session && m_session->maps == session->maps;
+    m_session = std::move(session);
+    if (same_maps || !m_session || !m_session->maps) return;
+    m_plot->setProfile(curve_of(*m_session->maps), quantity_axis_label(m_session->display.quantity));
+    showCursor();
+}
+
+QString OffsetProfileView::contextLine() const
+{
+    return m_session ? describe_picture(*m_session) : QString();
+}
+
+void OffsetProfileView::setSharedCursor(SharedCursor* cursor)
+{
+    m_cursor = cursor;
+    connect(cursor, &SharedCursor::changed, this, &OffsetProfileView::showCursor);
+    connect(cursor, &SharedCursor::zoomed, this,
+            [this](int first, int last) { m_plot->setOffsetRange(first - last, last - first); });
+    connect(m_plot, &ProfilePlot::offsetHovered, cursor,
+            [cursor](int offset) { cursor->hover(MarkedPlace::diagonal(offset)); });
+    connect(m_plot, &ProfilePlot::offsetLeft, cursor, &SharedCursor::leave);
+    connect(m_plot, &ProfilePlot::offsetClicked, cursor,
+            [cursor](int offset) { cursor->togglePin(MarkedPlace::diagonal(offset)); });
+}
+
+void OffsetProfileView::showCursor()
+{
+    if (m_cursor == nullptr) return;
+    const auto& place = m_cursor->place();
+    const core::DisplayMaps* maps = m_session ? m_session->maps.get() : nullptr;
+    const bool is_here = place && place->offset && maps != nullptr &&
+                         !maps->profile.profile.offsets.empty() &&
+                         std::abs(*place->offset) <= maps->profile.profile.offsets.back();
+    m_plot->setMarkedOffset(is_here ? place->offset : std::nullopt);
+}
+
+void OffsetProfileView::exportShown() {}
+
+void OffsetProfileView::saveChoices(QSettings&) const {}
+
+void OffsetProfileView::restoreChoices(QSettings&) {}
+
+} // namespace posiscope::ui
