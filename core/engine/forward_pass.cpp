@@ -17,6 +17,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <ATen/ops/all.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/erf.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/gelu.h>
@@ -31,6 +32,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -141,111 +143,156 @@ ActivationFunction find_activation(std::string_view name)
 }
 
 /// A matrix [out, in] and its bias, which may be undefined.
-struct Linear {
+struct DeviceLinear {
     at::Tensor weight, bias;
 
+    [[nodiscard]] bool defined() const { return weight.defined(); }
     [[nodiscard]] at::Tensor operator()(const at::Tensor& input) const
     {
         return bias.defined() ? at::linear(input, weight, bias) : at::linear(input, weight);
     }
 };
 
-struct LayerNorm {
+struct DeviceNorm {
+    NormKind kind = NormKind::none;
     at::Tensor gain, bias;
     double epsilon = 0.0;
 
     [[nodiscard]] at::Tensor operator()(const at::Tensor& input) const
     {
-        const std::int64_t width = input.size(-1);
-        return at::layer_norm(input, {width}, gain, bias, epsilon);
+        if (kind == NormKind::none) return input;
+        if (kind == NormKind::layer_norm) return at::layer_norm(input, {input.size(-1)}, gain, bias, epsilon);
+        const at::Tensor mean_square = input.mul(input).mean(-1, true);
+        const at::Tensor normed = input.mul(mean_square.add(epsilon).rsqrt());
+        return gain.defined() ? normed.mul(gain) : normed;
     }
 };
 
-struct DeviceLayer {
-    Linear query, key, value, attention_output, feed_forward_in, feed_forward_out;
-    LayerNorm attention_norm, feed_forward_norm;
+/// AttentionPositions on the device, with the offsets already spread over pairs of positions.
+struct DevicePositions {
+    at::Tensor bias;                                 ///< [heads or 1, length, length]
+    at::Tensor key_pairs, query_pairs, value_pairs;  ///< [heads or 1, length, length, head_dim]
+    at::Tensor cosines, sines;                       ///< [length, pairs]
+    bool interleaved = false;
 };
 
-/// Checks the arrays of a ForwardModel against each other before LibTorch sees them.
-class ModelCheck {
+struct DeviceLayer {
+    DeviceNorm attention_input_norm;
+    DeviceLinear query, key, value, attention_output;
+    DeviceNorm query_norm, key_norm;
+    DevicePositions positions;
+    DeviceNorm attention_output_norm, feed_forward_input_norm;
+    DeviceLinear feed_forward_in, feed_forward_gate, feed_forward_out;
+    DeviceNorm feed_forward_output_norm;
+    at::Tensor attention_branch_scale, feed_forward_branch_scale;
+    ActivationFunction activation = nullptr;
+    bool parallel = false;
+};
+
+/// Checks the arrays of a Network against each other before LibTorch sees them.
+class NetworkCheck {
 public:
-    explicit ModelCheck(const ForwardModel& model) : m_model(model) {}
+    explicit NetworkCheck(const Network& network) : m_network(network) {}
 
     [[nodiscard]] std::optional<Error> find_fault()
     {
-        if (m_model.heads < 1 || m_model.head_dim < 1 || m_model.layers.empty())
-            return Error{ErrorCode::invalid_argument, "a forward pass needs at least one layer and one head",
-                         where};
-        if (m_model.word_rows.shape().size() != 2 || m_model.word_rows.empty())
+        if (m_network.heads < 1 || m_network.head_dim < 1 || m_network.layers.empty())
+            return Error{ErrorCode::invalid_argument, "a forward pass needs at least one layer and one head", where};
+        if (m_network.word_rows.shape().size() != 2 || m_network.word_rows.empty())
             return Error{ErrorCode::shape_mismatch,
-                         "the words' rows have the shape " + shape_text(m_model.word_rows.shape()) +
-                             ", [words, hidden_size] was expected",
+                         "the words' rows have the shape " + shape_text(m_network.word_rows.shape()) +
+                             ", [words, embedding size] was expected",
                          where};
-        if (m_model.position_rows.shape().size() != 2 || m_model.position_rows.empty())
+        if (m_network.position_rows.shape().size() != 2 || m_network.position_rows.empty())
             return Error{ErrorCode::shape_mismatch,
-                         "the position rows have the shape " + shape_text(m_model.position_rows.shape()) +
-                             ", [length, hidden_size] was expected",
+                         "the position rows have the shape " + shape_text(m_network.position_rows.shape()) +
+                             ", [length, embedding size] was expected",
                          where};
-        const std::int64_t hidden = m_model.word_rows.dim(1);
-        const std::int64_t length = m_model.position_rows.dim(0);
-        const std::int64_t inner = m_model.heads * m_model.head_dim;
-        require(m_model.position_rows, {length, hidden}, "position rows");
-        require(m_model.embedding_norm_gain, {hidden}, "embedding norm's gain");
-        require(m_model.embedding_norm_bias, {hidden}, "embedding norm's bias");
-        for (const ForwardModel::SpecialRow& special : m_model.special_content) {
-            require(special.row, {hidden}, "special token's row");
+        const std::int64_t columns = m_network.word_rows.dim(1);
+        const std::int64_t length = m_network.position_rows.dim(0);
+        require(m_network.position_rows, {length, columns}, "position rows");
+        require(m_network.embedding_norm, columns, "embedding norm");
+        for (const Network::SpecialRow& special : m_network.special_rows) {
+            require(special.row, {columns}, "special token's row");
             if (special.position < 0 || special.position >= length)
                 return Error{ErrorCode::invalid_argument,
                              "a special token stands at position " + std::to_string(special.position) +
                                  ", the input has " + std::to_string(length) + " positions",
                              where};
         }
-        for (std::size_t n = 0; n < m_model.layers.size(); ++n) {
-            const ForwardLayer& layer = m_model.layers[n];
-            const std::string of = " of layer " + std::to_string(n);
-            require(layer.query_weight, {inner, hidden}, "query matrix" + of);
-            require_if_present(layer.query_bias, {inner}, "query bias" + of);
-            require(layer.key_weight, {inner, hidden}, "key matrix" + of);
-            require_if_present(layer.key_bias, {inner}, "key bias" + of);
-            if (n + 1 == m_model.layers.size()) break;
-            require(layer.value_weight, {inner, hidden}, "value matrix" + of);
-            require_if_present(layer.value_bias, {inner}, "value bias" + of);
-            require(layer.attention_output_weight, {hidden, inner}, "attention output matrix" + of);
-            require_if_present(layer.attention_output_bias, {hidden}, "attention output bias" + of);
-            require(layer.attention_norm_gain, {hidden}, "attention norm's gain" + of);
-            require(layer.attention_norm_bias, {hidden}, "attention norm's bias" + of);
-            const Shape& wide = layer.feed_forward_in_weight.shape();
-            const std::int64_t inside = wide.empty() ? 0 : wide.front();
-            require(layer.feed_forward_in_weight, {inside, hidden}, "first feed-forward matrix" + of);
-            require_if_present(layer.feed_forward_in_bias, {inside}, "first feed-forward bias" + of);
-            require(layer.feed_forward_out_weight, {hidden, inside}, "second feed-forward matrix" + of);
-            require_if_present(layer.feed_forward_out_bias, {hidden}, "second feed-forward bias" + of);
-            require(layer.feed_forward_norm_gain, {hidden}, "feed-forward norm's gain" + of);
-            require(layer.feed_forward_norm_bias, {hidden}, "feed-forward norm's bias" + of);
+        std::int64_t hidden = columns;
+        if (!m_network.embedding_map.empty()) {
+            hidden = m_network.embedding_map.weight.shape().front();
+            require(m_network.embedding_map, hidden, columns, "embedding map");
         }
-        if (!m_fault && m_model.layers.size() > 1 && find_activation(m_model.activation) == nullptr)
-            return Error{ErrorCode::unsupported_model,
-                         "the activation " + in_quotes(m_model.activation) + " is not known; known are " +
-                             join_for_message(known_activations(), activation_rows.size()),
-                         where};
+        for (std::size_t n = 0; n < m_network.layers.size() && !m_fault; ++n)
+            check_layer(m_network.layers[n], " of layer " + std::to_string(n), hidden, length,
+                        n + 1 == m_network.layers.size());
         return m_fault;
     }
 
 private:
+    void check_layer(const NetworkLayer& layer, const std::string& of, std::int64_t hidden, std::int64_t length,
+                     bool last)
+    {
+        const std::int64_t inner = m_network.heads * m_network.head_dim;
+        require(layer.attention_input_norm, hidden, "norm before the attention" + of);
+        require(layer.query, inner, hidden, "query" + of);
+        require(layer.key, inner, hidden, "key" + of);
+        require(layer.query_norm, m_network.head_dim, "query norm" + of);
+        require(layer.key_norm, m_network.head_dim, "key norm" + of);
+        const AttentionPositions& positions = layer.positions;
+        require_by_head(positions.bias, {length, length}, "position bias" + of);
+        for (const HostTensor* table : {&positions.key_offsets, &positions.query_offsets, &positions.value_offsets})
+            require_by_head(*table, {2 * length - 1, m_network.head_dim}, "table of offsets" + of);
+        if (!positions.rotary_cosines.empty())
+            require(positions.rotary_sines, positions.rotary_cosines.shape(), "rotation" + of);
+        if (last) return;
+        require(layer.value, inner, hidden, "value" + of);
+        require(layer.attention_output, hidden, inner, "attention output" + of);
+        require(layer.attention_output_norm, hidden, "norm behind the attention" + of);
+        require(layer.feed_forward_input_norm, hidden, "norm before the feed-forward block" + of);
+        const Shape& wide = layer.feed_forward_in.weight.shape();
+        const std::int64_t inside = wide.empty() ? 0 : wide.front();
+        require(layer.feed_forward_in, inside, hidden, "feed-forward input" + of);
+        if (!layer.feed_forward_gate.empty()) require(layer.feed_forward_gate, inside, hidden, "feed-forward gate" + of);
+        require(layer.feed_forward_out, hidden, inside, "feed-forward output" + of);
+        require(layer.feed_forward_output_norm, hidden, "norm behind the feed-forward block" + of);
+        if (!m_fault && find_activation(layer.activation) == nullptr)
+            m_fault = Error{ErrorCode::unsupported_model,
+                            "the activation " + in_quotes(layer.activation) + " is not known; known are " +
+                                join_for_message(known_activations(), activation_rows.size()),
+                            where};
+    }
+
     void require(const HostTensor& array, const Shape& shape, const std::string& name)
     {
         if (m_fault || (array.shape() == shape && !array.empty())) return;
         m_fault = Error{ErrorCode::shape_mismatch,
-                        "the " + name + " has the shape " + shape_text(array.shape()) + ", " +
-                            shape_text(shape) + " was expected",
+                        "the " + name + " has the shape " + shape_text(array.shape()) + ", " + shape_text(shape) +
+                            " was expected",
                         where};
     }
-    void require_if_present(const HostTensor& array, const Shape& shape, const std::string& name)
+    void require(const Linear& linear, std::int64_t out, std::int64_t in, const std::string& name)
     {
-        if (!array.empty()) require(array, shape, name);
+        require(linear.weight, {out, in}, name + " matrix");
+        if (!linear.bias.empty()) require(linear.bias, {out}, name + " bias");
+    }
+    void require(const Norm& norm, std::int64_t size, const std::string& name)
+    {
+        if (norm.kind == NormKind::none) return;
+        if (!norm.gain.empty()) require(norm.gain, {size}, name + "'s gain");
+        if (!norm.bias.empty()) require(norm.bias, {size}, name + "'s bias");
+    }
+    /// [heads or 1, ...shape], or empty.
+    void require_by_head(const HostTensor& array, Shape shape, const std::string& name)
+    {
+        if (array.empty()) return;
+        shape.insert(shape.begin(), array.dim(0) == 1 ? 1 : m_network.heads);
+        require(array, shape, name);
     }
 
-    const ForwardModel& m_model;
+    const Network& m_network;
     std::optional<Error> m_fault;
 };
 
@@ -273,12 +320,11 @@ std::optional<Error> find_fault_in_groups(const ForwardOptions& options, std::si
 /// One run over all words: weights on the device, sums in double, words in batches.
 class ForwardPass {
 public:
-    ForwardPass(const ForwardModel& model, const ForwardOptions& options, const at::Device& device,
+    ForwardPass(const Network& network, const ForwardOptions& options, const at::Device& device,
                 const RunContext& ctx)
-        : m_model(model), m_options(options), m_device(device), m_ctx(ctx),
-          m_words(static_cast<std::int64_t>(model.word_rows.dim(0))), m_hidden(model.word_rows.dim(1)),
-          m_length(model.position_rows.dim(0)), m_layer_count(static_cast<std::int64_t>(model.layers.size())),
-          m_activation(find_activation(model.activation))
+        : m_network(network), m_options(options), m_device(device), m_ctx(ctx), m_words(network.word_rows.dim(0)),
+          m_hidden(network.layers.front().query.weight.dim(1)), m_length(network.position_rows.dim(0)),
+          m_layer_count(static_cast<std::int64_t>(network.layers.size()))
     {
     }
 
@@ -316,36 +362,76 @@ private:
         return static_cast<std::size_t>(m_words * m_layer_count);
     }
 
-    [[nodiscard]] Linear linear(const HostTensor& weight, const HostTensor& bias) const
+    [[nodiscard]] DeviceLinear linear(const Linear& host) const
     {
-        return {to_device(weight, m_device), to_device(bias, m_device)};
+        return {to_device(host.weight, m_device), to_device(host.bias, m_device)};
     }
-    [[nodiscard]] LayerNorm layer_norm(const HostTensor& gain, const HostTensor& bias) const
+    [[nodiscard]] DeviceNorm norm(const Norm& host) const
     {
-        return {to_device(gain, m_device), to_device(bias, m_device), m_model.norm_epsilon};
+        return {host.kind, to_device(host.gain, m_device), to_device(host.bias, m_device), host.epsilon};
+    }
+
+    /// [heads or 1, length, length, head_dim] of a table [heads or 1, 2 length - 1, head_dim] by offset j - i.
+    [[nodiscard]] at::Tensor spread_over_pairs(const HostTensor& table) const
+    {
+        if (table.empty()) return {};
+        std::vector<std::int64_t> offsets;
+        for (std::int64_t i = 0; i < m_length; ++i)
+            for (std::int64_t j = 0; j < m_length; ++j) offsets.push_back(j - i + m_length - 1);
+        const at::Tensor index =
+            at::from_blob(offsets.data(), {static_cast<std::int64_t>(offsets.size())}, at::kLong).to(m_device);
+        return to_device(table, m_device)
+            .index_select(1, index)
+            .view({table.dim(0), m_length, m_length, m_network.head_dim});
     }
 
     void move_weights()
     {
-        m_word_rows = to_device(m_model.word_rows, m_device);
-        m_position_rows = to_device(m_model.position_rows, m_device);
-        for (const ForwardModel::SpecialRow& special : m_model.special_content)
+        m_word_rows = to_device(m_network.word_rows, m_device);
+        m_position_rows = to_device(m_network.position_rows, m_device);
+        for (const Network::SpecialRow& special : m_network.special_rows)
             m_special_rows.emplace_back(special.position, to_device(special.row, m_device));
-        m_embedding_norm = layer_norm(m_model.embedding_norm_gain, m_model.embedding_norm_bias);
-        for (const ForwardLayer& layer : m_model.layers)
-            m_layers.push_back({linear(layer.query_weight, layer.query_bias),
-                                linear(layer.key_weight, layer.key_bias),
-                                linear(layer.value_weight, layer.value_bias),
-                                linear(layer.attention_output_weight, layer.attention_output_bias),
-                                linear(layer.feed_forward_in_weight, layer.feed_forward_in_bias),
-                                linear(layer.feed_forward_out_weight, layer.feed_forward_out_bias),
-                                layer_norm(layer.attention_norm_gain, layer.attention_norm_bias),
-                                layer_norm(layer.feed_forward_norm_gain, layer.feed_forward_norm_bias)});
-        if (m_model.causal)
-            m_future = at::ones({m_length, m_length}, at::TensorOptions(at::kBool).device(m_device)).triu(1);
+        m_embedding_norm = norm(m_network.embedding_norm);
+        m_embedding_map = linear(m_network.embedding_map);
+        for (const NetworkLayer& host : m_network.layers) {
+            DeviceLayer layer;
+            layer.attention_input_norm = norm(host.attention_input_norm);
+            layer.query = linear(host.query);
+            layer.key = linear(host.key);
+            layer.value = linear(host.value);
+            layer.attention_output = linear(host.attention_output);
+            layer.query_norm = norm(host.query_norm);
+            layer.key_norm = norm(host.key_norm);
+            layer.positions = {to_device(host.positions.bias, m_device),
+                               spread_over_pairs(host.positions.key_offsets),
+                               spread_over_pairs(host.positions.query_offsets),
+                               spread_over_pairs(host.positions.value_offsets),
+                               to_device(host.positions.rotary_cosines, m_device),
+                               to_device(host.positions.rotary_sines, m_device),
+                               host.positions.rotary_interleaved};
+            layer.attention_output_norm = norm(host.attention_output_norm);
+            layer.feed_forward_input_norm = norm(host.feed_forward_input_norm);
+            layer.feed_forward_in = linear(host.feed_forward_in);
+            layer.feed_forward_gate = linear(host.feed_forward_gate);
+            layer.feed_forward_out = linear(host.feed_forward_out);
+            layer.feed_forward_output_norm = norm(host.feed_forward_output_norm);
+            layer.attention_branch_scale = to_device(host.attention_branch_scale, m_device);
+            layer.feed_forward_branch_scale = to_device(host.feed_forward_branch_scale, m_device);
+            layer.activation = find_activation(host.activation);
+            layer.parallel = host.parallel;
+            m_layers.push_back(std::move(layer));
+        }
+        const at::TensorOptions flags = at::TensorOptions(at::kBool).device(m_device);
+        const auto hide = [&](const at::Tensor& entries) {
+            m_hidden_keys = m_hidden_keys.defined() ? m_hidden_keys.logical_or(entries) : entries;
+        };
+        const at::Tensor all = at::ones({m_length, m_length}, flags);
+        if (m_network.causal) hide(all.triu(1));
+        if (m_network.window_after >= 0) hide(all.triu(m_network.window_after + 1));
+        if (m_network.window_before >= 0) hide(all.tril(-m_network.window_before - 1));
         const at::TensorOptions sums = at::TensorOptions(at::kDouble).device(m_device);
         const auto groups = static_cast<std::int64_t>(m_options.groups);
-        m_logit_sums = at::zeros({groups, m_model.heads, m_length, m_length}, sums);
+        m_logit_sums = at::zeros({groups, m_network.heads, m_length, m_length}, sums);
         if (m_options.probabilities) m_probability_sums = at::zeros_like(m_logit_sums);
     }
 
@@ -369,16 +455,22 @@ private:
     {
         const auto hidden = static_cast<double>(m_hidden);
         const auto length = static_cast<double>(m_length);
-        const double inner = static_cast<double>(m_model.heads * m_model.head_dim);
-        const HostTensor& wide = m_model.layers.front().feed_forward_in_weight;
+        const double inner = static_cast<double>(m_network.heads * m_network.head_dim);
+        const HostTensor& wide = m_network.layers.front().feed_forward_in.weight;
         const double inside = wide.empty() ? 0.0 : static_cast<double>(wide.dim(0));
-        const double maps = static_cast<double>(m_model.heads) * length * length;
+        const double maps = static_cast<double>(m_network.heads) * length * length;
 
         const double operations =
             2.0 * length * (4.0 * hidden * inner + 2.0 * hidden * inside) + 4.0 * length * length * inner;
         // Two halves of a step exist at once: input, projections and output; logits, probabilities and their doubles.
         const double bytes =
             4.0 * length * (4.0 * hidden + 6.0 * inner + 3.0 * inside) + (2.0 * 4.0 + 2.0 * 8.0) * maps;
+
+        const bool has_pairs = std::any_of(m_layers.begin(), m_layers.end(), [](const DeviceLayer& layer) {
+            return layer.positions.key_pairs.defined() || layer.positions.query_pairs.defined() ||
+                   layer.positions.value_pairs.defined();
+        });
+        const double pair_bytes = has_pairs ? 4.0 * maps * static_cast<double>(m_network.head_dim) : 0.0;
 
         constexpr double thread_operations = 1e9;
         constexpr double thread_bytes = 64.0 * 1024 * 1024;
@@ -387,13 +479,13 @@ private:
         const auto threads = static_cast<double>(std::max<std::size_t>(1, m_options.threads));
         double fitting = 0.0;
         if (!m_device.is_cpu()) {
-            fitting = std::min(cuda_operations / operations, cuda_bytes / bytes);
+            fitting = std::min(cuda_operations / operations, cuda_bytes / (bytes + pair_bytes));
         } else if (m_options.threads > 1 && static_cast<double>(m_words) >= 2.0 * threads) {
             m_workers = m_options.threads;
             const double share = std::floor(static_cast<double>(m_words) / threads);
-            fitting = std::min({thread_operations / operations, thread_bytes / bytes, share});
+            fitting = std::min({thread_operations / operations, thread_bytes / (bytes + pair_bytes), share});
         } else {
-            fitting = threads * std::min(thread_operations / operations, thread_bytes / bytes);
+            fitting = threads * std::min(thread_operations / operations, thread_bytes / (bytes + pair_bytes));
         }
         m_batch = static_cast<std::int64_t>(std::clamp(fitting, 1.0, static_cast<double>(m_words)));
     }
@@ -443,7 +535,7 @@ private:
     /// [count, heads, length, head_dim] of a projection [count, length, heads * head_dim].
     [[nodiscard]] at::Tensor by_head(const at::Tensor& projected) const
     {
-        return projected.view({projected.size(0), m_length, m_model.heads, m_model.head_dim}).transpose(1, 2);
+        return projected.view({projected.size(0), m_length, m_network.heads, m_network.head_dim}).transpose(1, 2);
     }
 
     [[nodiscard]] at::Tensor input_rows(std::int64_t first, std::int64_t count) const
@@ -451,24 +543,82 @@ private:
         const at::Tensor order =
             at::from_blob(const_cast<std::int64_t*>(m_order.data()) + first, {count}, at::kLong).to(m_device);
         at::Tensor content =
-            m_word_rows.index_select(0, order).unsqueeze(1).expand({count, m_length, m_hidden});
+            m_word_rows.index_select(0, order).unsqueeze(1).expand({count, m_length, m_word_rows.size(1)});
         if (!m_special_rows.empty()) {
             content = content.contiguous();
             for (const auto& [position, row] : m_special_rows) content.select(1, position).copy_(row);
         }
-        return m_embedding_norm(content.add(m_position_rows));
+        const at::Tensor rows = m_embedding_norm(content.add(m_position_rows));
+        return m_embedding_map.defined() ? m_embedding_map(rows) : rows;
     }
 
-    [[nodiscard]] at::Tensor logits_of(const DeviceLayer& layer, const at::Tensor& rows) const
+    /// Queries or keys [count, heads, length, head_dim] with their leading features turned.
+    [[nodiscard]] static at::Tensor turned(const DevicePositions& positions, const at::Tensor& vectors)
     {
-        return at::matmul(by_head(layer.query(rows)), by_head(layer.key(rows)).transpose(2, 3))
-            .mul_(m_model.logit_scale);
+        if (!positions.cosines.defined()) return vectors;
+        const std::int64_t pairs = positions.cosines.size(1);
+        const at::Tensor still = vectors.narrow(3, 2 * pairs, vectors.size(3) - 2 * pairs);
+        const at::Tensor moving = vectors.narrow(3, 0, 2 * pairs);
+        at::Tensor a, b;
+        if (positions.interleaved) {
+            const at::Tensor in_pairs = moving.reshape({vectors.size(0), vectors.size(1), vectors.size(2), pairs, 2});
+            a = in_pairs.select(4, 0);
+            b = in_pairs.select(4, 1);
+        } else {
+            a = moving.narrow(3, 0, pairs);
+            b = moving.narrow(3, pairs, pairs);
+        }
+        const at::Tensor first = a.mul(positions.cosines).sub(b.mul(positions.sines));
+        const at::Tensor second = b.mul(positions.cosines).add(a.mul(positions.sines));
+        const at::Tensor joined = positions.interleaved ? at::stack({first, second}, 4).reshape(moving.sizes())
+                                                        : at::cat({first, second}, 3);
+        return still.size(3) == 0 ? joined : at::cat({joined, still}, 3);
+    }
+
+    /// sum over features of vectors [count, heads, length, head_dim] and pairs [heads or 1, i, j, head_dim], the
+    /// vector being that of i or of j: [count, heads, i, j].
+    [[nodiscard]] static at::Tensor against_pairs(const at::Tensor& vectors, const at::Tensor& pairs, bool of_query)
+    {
+        return vectors.unsqueeze(of_query ? 3 : 2).mul(pairs.unsqueeze(0)).sum(-1);
+    }
+
+    [[nodiscard]] at::Tensor logits_of(const DeviceLayer& layer, const at::Tensor& normed) const
+    {
+        const at::Tensor query = layer.query_norm(by_head(layer.query(normed)));
+        const at::Tensor key = layer.key_norm(by_head(layer.key(normed)));
+        const DevicePositions& positions = layer.positions;
+        at::Tensor logits = at::matmul(turned(positions, query), turned(positions, key).transpose(2, 3));
+        if (positions.key_pairs.defined()) logits.add_(against_pairs(query, positions.key_pairs, true));
+        if (positions.query_pairs.defined()) logits.add_(against_pairs(key, positions.query_pairs, false));
+        logits.mul_(m_network.logit_scale);
+        if (positions.bias.defined()) logits.add_(positions.bias);
+        return logits;
     }
 
     [[nodiscard]] at::Tensor probabilities_of(const at::Tensor& logits) const
     {
         constexpr double none = -std::numeric_limits<double>::infinity();
-        return at::softmax(m_model.causal ? logits.masked_fill(m_future, none) : logits, -1);
+        return at::softmax(m_hidden_keys.defined() ? logits.masked_fill(m_hidden_keys, none) : logits, -1);
+    }
+
+    [[nodiscard]] at::Tensor attended(const DeviceLayer& layer, const at::Tensor& normed) const
+    {
+        const at::Tensor probabilities = probabilities_of(logits_of(layer, normed));
+        at::Tensor mixed = at::matmul(probabilities, by_head(layer.value(normed)));
+        if (layer.positions.value_pairs.defined())
+            mixed = mixed.add(probabilities.unsqueeze(4).mul(layer.positions.value_pairs.unsqueeze(0)).sum(3));
+        const at::Tensor output = layer.attention_output(
+            mixed.transpose(1, 2).reshape({normed.size(0), m_length, m_network.heads * m_network.head_dim}));
+        return layer.attention_branch_scale.defined() ? output.mul(layer.attention_branch_scale) : output;
+    }
+
+    [[nodiscard]] static at::Tensor fed_forward(const DeviceLayer& layer, const at::Tensor& normed)
+    {
+        at::Tensor inner = layer.feed_forward_in(normed);
+        inner = layer.feed_forward_gate.defined() ? inner.mul(layer.activation(layer.feed_forward_gate(normed)))
+                                                  : layer.activation(inner);
+        const at::Tensor output = layer.feed_forward_out(inner);
+        return layer.feed_forward_branch_scale.defined() ? output.mul(layer.feed_forward_branch_scale) : output;
     }
 
     /// Adds the maps of words `first` .. `first + count - 1` (in m_order) to the sums. False where memory ran out:
@@ -481,18 +631,23 @@ private:
                 if (m_ctx.cancelled()) return cancelled_error(where);
                 if (reports) report(count * n);
                 const DeviceLayer& layer = m_layers[static_cast<std::size_t>(n)];
-                const at::Tensor attended =
-                    at::matmul(probabilities_of(logits_of(layer, rows)), by_head(layer.value(rows)))
-                        .transpose(1, 2)
-                        .reshape({count, m_length, m_model.heads * m_model.head_dim});
-                rows = layer.attention_norm(layer.attention_output(attended).add_(rows));
+                const at::Tensor normed = layer.attention_input_norm(rows);
+                const at::Tensor branch = attended(layer, normed);
                 if (m_ctx.cancelled()) return cancelled_error(where);
-                rows = layer.feed_forward_norm(
-                    layer.feed_forward_out(m_activation(layer.feed_forward_in(rows))).add_(rows));
+                if (layer.parallel) {
+                    const bool own_norm = layer.feed_forward_input_norm.kind != NormKind::none;
+                    const at::Tensor other =
+                        fed_forward(layer, own_norm ? layer.feed_forward_input_norm(rows) : normed);
+                    rows = rows.add(branch).add_(other);
+                    continue;
+                }
+                rows = layer.attention_output_norm(branch.add(rows));
+                rows = layer.feed_forward_output_norm(
+                    fed_forward(layer, layer.feed_forward_input_norm(rows)).add(rows));
             }
             if (m_ctx.cancelled()) return cancelled_error(where);
             if (reports) report(count * (m_layer_count - 1));
-            const at::Tensor logits = logits_of(m_layers.back(), rows);
+            const at::Tensor logits = logits_of(m_layers.back(), m_layers.back().attention_input_norm(rows));
             rows = at::Tensor();
             const at::Tensor probabilities =
                 m_options.probabilities ? probabilities_of(logits) : at::Tensor();
@@ -543,7 +698,7 @@ private:
         if (!at::isfinite(m_logit_sums).all().item<bool>())
             return Error{ErrorCode::numeric_failure,
                          "attention logits that are NaN or infinite came out of the forward pass through " +
-                             counted(m_model.layers.size(), "layer", "layers") +
+                             counted(m_network.layers.size(), "layer", "layers") +
                              "; finite ones were expected: look for such values in the weights",
                          where};
         std::vector<double> counts(m_options.groups, 0.0);
@@ -563,16 +718,17 @@ private:
         return maps;
     }
 
-    const ForwardModel& m_model;
+    const Network& m_network;
     const ForwardOptions& m_options;
     at::Device m_device;
     const RunContext& m_ctx;
     std::int64_t m_words, m_hidden, m_length, m_layer_count;
-    ActivationFunction m_activation;
 
-    at::Tensor m_word_rows, m_position_rows, m_future;
+    at::Tensor m_word_rows, m_position_rows;
+    at::Tensor m_hidden_keys; ///< [length, length]: true where a query does not attend; undefined: nowhere
     std::vector<std::pair<std::int64_t, at::Tensor>> m_special_rows;
-    LayerNorm m_embedding_norm;
+    DeviceNorm m_embedding_norm;
+    DeviceLinear m_embedding_map;
     std::vector<DeviceLayer> m_layers;
     std::vector<std::int64_t> m_order;
     std::mutex m_sums;
@@ -600,14 +756,14 @@ at::Tensor activation(const std::string& name, const at::Tensor& input)
     return function != nullptr ? function(input) : at::Tensor();
 }
 
-Result<ForwardMaps> forward_attention_maps(const ForwardModel& model, const ForwardOptions& options,
+Result<ForwardMaps> forward_attention_maps(const Network& network, const ForwardOptions& options,
                                            const at::Device& device, const RunContext& ctx)
 {
-    if (auto fault = ModelCheck(model).find_fault()) return *fault;
-    if (auto fault = find_fault_in_groups(options, static_cast<std::size_t>(model.word_rows.dim(0))))
+    if (auto fault = NetworkCheck(network).find_fault()) return *fault;
+    if (auto fault = find_fault_in_groups(options, static_cast<std::size_t>(network.word_rows.dim(0))))
         return *fault;
     if (ctx.cancelled()) return cancelled_error(where);
-    return ForwardPass(model, options, device, ctx).run();
+    return ForwardPass(network, options, device, ctx).run();
 }
 
 } // namespace posiscope::core

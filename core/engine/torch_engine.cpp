@@ -168,7 +168,7 @@ std::string TorchEngine::version() const
     return "LibTorch " TORCH_VERSION;
 }
 
-Result<ForwardMaps> TorchEngine::attention_maps(const ForwardModel& model, const ForwardOptions& options,
+Result<ForwardMaps> TorchEngine::attention_maps(const Network& network, const ForwardOptions& options,
                                                 const RunContext& ctx)
 {
     return without_exceptions<ForwardMaps>("forward pass", [&]() -> Result<ForwardMaps> {
@@ -187,7 +187,7 @@ Result<ForwardMaps> TorchEngine::attention_maps(const ForwardModel& model, const
                              " is not known; 'cpu' or 'cuda' was expected",
                          "forward pass"};
         }
-        auto maps = forward_attention_maps(model, options, device, ctx);
+        auto maps = forward_attention_maps(network, options, device, ctx);
         if (maps) maps->warnings = m_warnings;
         return maps;
     });

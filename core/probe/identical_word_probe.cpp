@@ -286,6 +286,11 @@ Result<ProbeResult> run_identical_word_probe(const OpenModel& model, const Probe
         else if (own_way && !network->has_absolute_positions &&
                  (options.layer == 0 || (keeps_rows_identical(*network) && !(*stack)->has_cross_attention)))
             run = run_one_row(*std::move(network), result, ctx);
+        else if ((*stack)->has_cross_attention && options.layer > 0)
+            run = Error{ErrorCode::unsupported_model,
+                        "layer " + std::to_string(options.layer) + " of the " + (*stack)->id +
+                            " stands behind cross-attention, which is not computed yet; layer 0 can be probed",
+                        "identical-word probe"};
         else
             run = run_forward(*network, result, ctx);
         if (!run) return run.error();

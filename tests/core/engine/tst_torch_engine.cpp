@@ -45,46 +45,49 @@ public:
 
     [[nodiscard]] const std::string& fault() const { return m_fault; }
 
-    [[nodiscard]] ForwardModel model(int last_layer, bool special)
+    [[nodiscard]] Network model(int last_layer, bool special)
     {
-        ForwardModel model;
+        Network model;
         model.heads = 4;
         model.head_dim = hidden / model.heads;
         model.logit_scale = 1.0 / std::sqrt(static_cast<double>(model.head_dim));
-        model.norm_epsilon = 1e-12;
-        model.activation = "gelu";
         model.word_rows = content_rows(words);
         std::vector<std::int64_t> positions(length);
         for (std::int64_t n = 0; n < length; ++n) positions[static_cast<std::size_t>(n)] = n;
         model.position_rows = rows("embeddings.position_embeddings.weight", positions);
-        model.embedding_norm_gain = whole("embeddings.LayerNorm.weight");
-        model.embedding_norm_bias = whole("embeddings.LayerNorm.bias");
+        model.embedding_norm.kind = NormKind::layer_norm;
+        model.embedding_norm.epsilon = 1e-12;
+        model.embedding_norm.gain = whole("embeddings.LayerNorm.weight");
+        model.embedding_norm.bias = whole("embeddings.LayerNorm.bias");
         if (special) {
             constexpr std::int64_t cls = 2;
             constexpr std::int64_t sep = 3;
-            model.special_content.push_back({0, row_of(content_rows({cls}))});
-            model.special_content.push_back({length - 1, row_of(content_rows({sep}))});
+            model.special_rows.push_back({0, row_of(content_rows({cls}))});
+            model.special_rows.push_back({length - 1, row_of(content_rows({sep}))});
         }
         for (int n = 0; n <= last_layer; ++n) {
             const std::string at = "encoder.layer." + std::to_string(n) + ".";
-            ForwardLayer layer;
-            layer.query_weight = whole(at + "attention.self.query.weight");
-            layer.query_bias = whole(at + "attention.self.query.bias");
-            layer.key_weight = whole(at + "attention.self.key.weight");
-            layer.key_bias = whole(at + "attention.self.key.bias");
+            NetworkLayer layer;
+            layer.query.weight = whole(at + "attention.self.query.weight");
+            layer.query.bias = whole(at + "attention.self.query.bias");
+            layer.key.weight = whole(at + "attention.self.key.weight");
+            layer.key.bias = whole(at + "attention.self.key.bias");
             if (n < last_layer) {
-                layer.value_weight = whole(at + "attention.self.value.weight");
-                layer.value_bias = whole(at + "attention.self.value.bias");
-                layer.attention_output_weight = whole(at + "attention.output.dense.weight");
-                layer.attention_output_bias = whole(at + "attention.output.dense.bias");
-                layer.attention_norm_gain = whole(at + "attention.output.LayerNorm.weight");
-                layer.attention_norm_bias = whole(at + "attention.output.LayerNorm.bias");
-                layer.feed_forward_in_weight = whole(at + "intermediate.dense.weight");
-                layer.feed_forward_in_bias = whole(at + "intermediate.dense.bias");
-                layer.feed_forward_out_weight = whole(at + "output.dense.weight");
-                layer.feed_forward_out_bias = whole(at + "output.dense.bias");
-                layer.feed_forward_norm_gain = whole(at + "output.LayerNorm.weight");
-                layer.feed_forward_norm_bias = whole(at + "output.LayerNorm.bias");
+                layer.value.weight = whole(at + "attention.self.value.weight");
+                layer.value.bias = whole(at + "attention.self.value.bias");
+                layer.attention_output.weight = whole(at + "attention.output.dense.weight");
+                layer.attention_output.bias = whole(at + "attention.output.dense.bias");
+                layer.activation = "gelu";
+                layer.attention_output_norm.kind = layer.feed_forward_output_norm.kind = NormKind::layer_norm;
+                layer.attention_output_norm.epsilon = layer.feed_forward_output_norm.epsilon = 1e-12;
+                layer.attention_output_norm.gain = whole(at + "attention.output.LayerNorm.weight");
+                layer.attention_output_norm.bias = whole(at + "attention.output.LayerNorm.bias");
+                layer.feed_forward_in.weight = whole(at + "intermediate.dense.weight");
+                layer.feed_forward_in.bias = whole(at + "intermediate.dense.bias");
+                layer.feed_forward_out.weight = whole(at + "output.dense.weight");
+                layer.feed_forward_out.bias = whole(at + "output.dense.bias");
+                layer.feed_forward_output_norm.gain = whole(at + "output.LayerNorm.weight");
+                layer.feed_forward_output_norm.bias = whole(at + "output.LayerNorm.bias");
             }
             model.layers.push_back(std::move(layer));
         }
@@ -192,7 +195,7 @@ private Q_SLOTS:
         QFETCH(int, layer);
         QFETCH(QString, variant);
         QFETCH(QString, device);
-        const ForwardModel model = m_bert.model(layer, variant == QLatin1String("special"));
+        const Network model = m_bert.model(layer, variant == QLatin1String("special"));
         QVERIFY2(m_bert.fault().empty(), m_bert.fault().c_str());
         ForwardOptions options = grouped_options();
         options.device = device.toStdString();
@@ -210,14 +213,14 @@ private Q_SLOTS:
 
     void groups_are_means_of_their_words()
     {
-        const ForwardModel model = m_bert.model(1, false);
+        const Network model = m_bert.model(1, false);
         const ForwardOptions options = grouped_options();
         auto maps = m_engine->attention_maps(model, options, {});
         QVERIFY(maps);
         QCOMPARE(maps->group_attention_logits.shape(), (Shape{3, 4, length, length}));
 
         // Group 1 holds words 1, 4 and 7: the same run with those alone.
-        ForwardModel part = model;
+        Network part = model;
         part.word_rows = HostTensor(Shape{3, hidden});
         const std::vector<std::size_t> members{1, 4, 7};
         for (std::size_t n = 0; n < members.size(); ++n)
@@ -250,7 +253,7 @@ private Q_SLOTS:
 
     void causal_mask_hides_the_future()
     {
-        ForwardModel model = m_bert.model(0, false);
+        Network model = m_bert.model(0, false);
         auto open = m_engine->attention_maps(model, grouped_options(), {});
         model.causal = true;
         auto masked = m_engine->attention_maps(model, grouped_options(), {});
@@ -286,8 +289,8 @@ private Q_SLOTS:
     {
         QFETCH(QString, name);
         QFETCH(bool, known);
-        ForwardModel model = m_bert.model(1, false);
-        model.activation = name.toStdString();
+        Network model = m_bert.model(1, false);
+        model.layers[0].activation = name.toStdString();
         auto maps = m_engine->attention_maps(model, grouped_options(), {});
         QCOMPARE(maps.has_value(), known);
         if (!known) {
@@ -326,17 +329,17 @@ private Q_SLOTS:
         QFETCH(QString, fault);
         QFETCH(int, code);
         QFETCH(QString, named);
-        ForwardModel model = m_bert.model(1, true);
+        Network model = m_bert.model(1, true);
         ForwardOptions options = grouped_options();
         if (fault == QLatin1String("device")) options.device = "tpu";
         if (fault == QLatin1String("query shape"))
-            model.layers[1].query_weight = HostTensor(Shape{hidden, 31});
-        if (fault == QLatin1String("missing value")) model.layers[0].value_weight = HostTensor();
+            model.layers[1].query.weight = HostTensor(Shape{hidden, 31});
+        if (fault == QLatin1String("missing value")) model.layers[0].value.weight = HostTensor();
         if (fault == QLatin1String("group")) options.group_of_word[2] = 7;
         if (fault == QLatin1String("empty group")) options.groups = 4;
-        if (fault == QLatin1String("special position")) model.special_content[1].position = length;
+        if (fault == QLatin1String("special position")) model.special_rows[1].position = length;
         if (fault == QLatin1String("NaN"))
-            model.layers[0].query_weight.values()[5] = std::numeric_limits<float>::quiet_NaN();
+            model.layers[0].query.weight.values()[5] = std::numeric_limits<float>::quiet_NaN();
         auto maps = m_engine->attention_maps(model, options, {});
         QVERIFY(!maps);
         QCOMPARE(static_cast<int>(maps.error().code), code);
