@@ -162,11 +162,8 @@ void MainWindow::buildMenus()
         const core::Stack* stack = m_controller->stack();
         const int heads = stack == nullptr ? 0 : static_cast<int>(stack->heads);
         for (int head = core::mean_of_heads; head < heads; ++head) {
-            QAction* action = m_head_menu->addAction(head_label(head, heads), this, [this, head] {
-                AnalysisSettings settings = m_controller->settings();
-                settings.display.head = head;
-                m_controller->change(settings, SettingField::head);
-            });
+            QAction* action =
+                m_head_menu->addAction(head_label(head, heads), this, [this, head] { takeHead(head); });
             action->setCheckable(true);
             action->setChecked(head == m_controller->settings().display.head);
         }
@@ -176,11 +173,8 @@ void MainWindow::buildMenus()
         addCommand(model, tr("P&revious head"), QKeySequence(Qt::Key_Comma), [this] { stepHead(-1); });
     m_model_actions +=
         addCommand(model, tr("N&ext head"), QKeySequence(Qt::Key_Period), [this] { stepHead(1); });
-    m_model_actions += addCommand(model, tr("&Mean of heads"), QKeySequence(Qt::Key_M), [this] {
-        AnalysisSettings settings = m_controller->settings();
-        settings.display.head = core::mean_of_heads;
-        m_controller->change(settings, SettingField::head);
-    });
+    m_model_actions += addCommand(model, tr("&Mean of heads"), QKeySequence(Qt::Key_M),
+                                  [this] { takeHead(core::mean_of_heads); });
     m_model_actions +=
         addCommand(model, tr("Next &quantity"), QKeySequence(Qt::Key_L), [this] { nextQuantity(); });
     model->addSeparator();
@@ -202,7 +196,7 @@ void MainWindow::buildMenus()
 
     auto* corner = new QWidget(menuBar());
     auto* row = new QHBoxLayout(corner);
-    row->setContentsMargins(0, 2, grid, 2);
+    row->setContentsMargins(0, 1, grid, 1);
     row->setSpacing(grid);
     auto* explain = new QToolButton(corner);
     explain->setText(tr("? Explain"));
@@ -213,6 +207,10 @@ void MainWindow::buildMenus()
     row->addWidget(m_layout_box);
     row->addWidget(explain);
     menuBar()->setCornerWidget(corner);
+    // As tall as the box in the corner, so that the texts share a line with it.
+    menuBar()->setStyleSheet(QStringLiteral("QMenuBar::item { padding: 6px 9px; background: transparent; }"
+                                            "QMenuBar::item:selected { background: palette(highlight);"
+                                            " color: palette(highlighted-text); }"));
 }
 
 void MainWindow::buildCentre()
@@ -327,6 +325,7 @@ void MainWindow::connectAll()
 
     connect(m_workspace, &Workspace::needsChanged, this,
             [this] { m_controller->setNeeds(m_workspace->needs()); });
+    connect(m_workspace, &Workspace::headChosen, this, &MainWindow::takeHead);
     connect(m_workspace, &Workspace::openRequested, this, &MainWindow::chooseFolder);
     connect(m_workspace, &Workspace::failed, m_banner, &ErrorBanner::showError);
     const auto show_layout = [this] {
@@ -421,9 +420,8 @@ void MainWindow::takeSession()
         m_strip->setProbe(tr("Probe %1 ms, %2, %3")
                               .arg(ms < 10.0 ? QString::number(ms, 'f', 1) : QString::number(std::lround(ms)),
                                    way_label(probe.way), words_label(probe)));
-        m_strip->setDevice(probe.device == "cpu" || probe.device.empty()
-                               ? cpu_label()
-                               : to_qstring(probe.device));
+        m_strip->setDevice(probe.device == "cpu" || probe.device.empty() ? cpu_label()
+                                                                         : to_qstring(probe.device));
     } else {
         m_strip->setProbe({});
     }
@@ -498,15 +496,20 @@ void MainWindow::stepLayer(int step)
     m_controller->change(settings, SettingField::layer);
 }
 
+void MainWindow::takeHead(int head)
+{
+    AnalysisSettings settings = m_controller->settings();
+    settings.display.head = head;
+    m_controller->change(settings, SettingField::head);
+}
+
 /// Steps through mean, head 0, head 1 ... and round again.
 void MainWindow::stepHead(int step)
 {
     const core::Stack* stack = m_controller->stack();
     if (stack == nullptr) return;
-    AnalysisSettings settings = m_controller->settings();
     const int choices = static_cast<int>(stack->heads) + 1;
-    settings.display.head = (settings.display.head + 1 + step + choices) % choices - 1;
-    m_controller->change(settings, SettingField::head);
+    takeHead((m_controller->settings().display.head + 1 + step + choices) % choices - 1);
 }
 
 void MainWindow::nextQuantity()

@@ -72,6 +72,7 @@ private:
     void showPlace();
     void takeModel();
     void stepLayer(int step);
+    void takeHead(int head);
     void stepHead(int step);
     void nextQuantity();
     void chooseTheme(ThemeChoice theme);

@@ -37,15 +37,15 @@ public:
 
     void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override
     {
-        QStyleOptionViewItem plain = option;
-        initStyleOption(&plain, index);
-        plain.text.clear();
-        const QStyle* style = option.widget != nullptr ? option.widget->style() : QApplication::style();
-        style->drawControl(QStyle::CE_ItemViewItem, &plain, painter, option.widget);
-
-        const bool selected = option.state.testFlag(QStyle::State_Selected);
-        const QColor text = option.palette.color(selected ? QPalette::HighlightedText : QPalette::Text);
-        const QColor quiet = selected ? text : quiet_text_color(option.palette);
+        const QColor accent = option.palette.color(QPalette::Highlight);
+        const QColor text = option.palette.color(QPalette::Text);
+        const QColor quiet = quiet_text_color(option.palette);
+        if (option.state.testFlag(QStyle::State_Selected)) {
+            QColor tint = accent;
+            tint.setAlphaF(option.state.testFlag(QStyle::State_HasFocus) ? 0.26F : 0.14F);
+            painter->fillRect(option.rect, tint);
+            painter->fillRect(QRect(option.rect.topLeft(), QSize(3, option.rect.height())), accent);
+        }
         QRect rect = option.rect.adjusted(grid, grid / 2, -grid, 0);
         const auto draw = [&](const QFont& font, const QColor& color, const QString& line) {
             painter->setFont(font);

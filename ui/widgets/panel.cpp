@@ -19,7 +19,6 @@
 #include "ui/convert.h"
 #include "ui/theme.h"
 #include "ui/views/view_table.h"
-#include "ui/widgets/elided_label.h"
 #include "ui/widgets/symbol_icon.h"
 
 namespace posiscope::ui {
@@ -72,10 +71,9 @@ private:
 
 Panel::Panel(SharedCursor* cursor, std::string_view view_id, QWidget* parent)
     : QFrame(parent), m_cursor(cursor), m_session(std::make_shared<const core::Session>()),
-      m_title(new QToolButton(this)), m_context(new ElidedLabel(this)),
-      m_export_button(new QToolButton(this)), m_fill_button(new QToolButton(this)),
-      m_pages(new QStackedWidget(this)), m_view_page(new QWidget(this)), m_message(new QLabel(this)),
-      m_open_button(nullptr), m_veil(nullptr)
+      m_title(new QToolButton(this)), m_context(new QLabel(this)), m_export_button(new QToolButton(this)),
+      m_fill_button(new QToolButton(this)), m_pages(new QStackedWidget(this)), m_view_page(new QWidget(this)),
+      m_message(new QLabel(this)), m_open_button(nullptr), m_veil(nullptr)
 {
     setObjectName(QStringLiteral("panel"));
     buildHead();
@@ -121,6 +119,8 @@ void Panel::buildHead()
     QFont bold = m_title->font();
     bold.setBold(true);
     m_title->setFont(bold);
+    m_title->setStyleSheet(
+        QStringLiteral("QToolButton::menu-indicator { image: none; }")); // the text has its own
     auto* menu = new QMenu(m_title);
     auto* group = new QActionGroup(menu);
     int number = 0;
@@ -156,6 +156,9 @@ void Panel::buildHead()
     QFont small = m_context->font();
     small.setPointSizeF(small.pointSizeF() * 0.88);
     m_context->setFont(small);
+    m_context->setTextFormat(Qt::PlainText);
+    m_context->setWordWrap(
+        true); // a narrow panel takes two lines: a picture without its settings says little
     m_context->setForegroundRole(QPalette::PlaceholderText);
 
     auto* row = new QHBoxLayout;
@@ -192,8 +195,9 @@ void Panel::setView(std::string_view view_id)
     m_view_page->layout()->addWidget(m_view);
     connect(m_view, &AnalysisView::needsChanged, this, &Panel::needsChanged);
     connect(m_view, &AnalysisView::contextChanged, this, &Panel::showContext);
+    connect(m_view, &AnalysisView::headChosen, this, &Panel::headChosen);
     connect(m_view, &AnalysisView::failed, this, &Panel::failed);
-    m_title->setText(view_title(*row) + u' ');
+    m_title->setText(view_title(*row) + QStringLiteral(" \u25be"));
     m_title->setAccessibleName(tr("View: %1").arg(view_title(*row)));
     setAccessibleName(tr("Panel: %1").arg(view_title(*row)));
     for (QAction* action : m_title->menu()->actions())
@@ -240,7 +244,7 @@ void Panel::setObstacle(const QString& sentence)
 
 void Panel::exportShown()
 {
-    if (m_row->applies(*m_session) && m_view->canExport()) m_view->exportShown();
+    if (m_row->applies(*m_session)) m_view->exportShown();
 }
 
 void Panel::setFilled(bool filled)
@@ -279,7 +283,6 @@ void Panel::showState()
     const bool has_picture = m_row->applies(*m_session);
     const bool shows_view = has_picture || now == State::working;
     m_pages->setCurrentIndex(shows_view ? 0 : 1);
-    m_export_button->setVisible(m_view->canExport());
     m_export_button->setEnabled(has_picture);
     if (now == State::working) {
         if (m_veil->isHidden() && !m_veil_delay.isActive()) {

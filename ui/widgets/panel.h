@@ -65,6 +65,7 @@ Q_SIGNALS:
     void viewChanged();
     void needsChanged();
     void openRequested();
+    void headChosen(int head);
     void failed(const posiscope::core::Error& error, const QString& subject);
 
 protected:
