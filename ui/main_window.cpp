@@ -4,7 +4,6 @@
 #include <QAction>
 #include <QActionGroup>
 #include <QApplication>
-#include <QComboBox>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFrame>
@@ -36,6 +35,7 @@
 #include "ui/shared_cursor.h"
 #include "ui/views/view_table.h"
 #include "ui/widgets/error_banner.h"
+#include "ui/widgets/menu_button.h"
 #include "ui/widgets/model_list_panel.h"
 #include "ui/widgets/panel.h"
 #include "ui/widgets/probe_panel.h"
@@ -132,7 +132,6 @@ void MainWindow::buildMenus()
         action->setCheckable(true);
         action->setData(to_qstring(layout.id));
         m_layout_group->addAction(action);
-        m_layout_box->addItem(action->text(), action->data());
     }
     view->addSeparator();
     m_back_action = addCommand(view, tr("&Back to all panels"), QKeySequence(Qt::Key_Escape),
@@ -204,21 +203,18 @@ void MainWindow::buildMenus()
     explain->setAutoRaise(true);
     explain->setFocusPolicy(Qt::StrongFocus);
     connect(explain, &QToolButton::clicked, this, &MainWindow::explainFocusedPanel);
-    row->addWidget(m_layout_box);
+    m_layout_button = new MenuButton(corner);
+    m_layout_button->setToolTip(tr("Arrangement of panels"));
+    auto* layouts = new QMenu(m_layout_button);
+    layouts->addActions(m_layout_group->actions());
+    m_layout_button->setMenu(layouts);
+    row->addWidget(m_layout_button);
     row->addWidget(explain);
     menuBar()->setCornerWidget(corner);
-    // As tall as the box in the corner, so that the texts share a line with it.
-    menuBar()->setStyleSheet(QStringLiteral("QMenuBar::item { padding: 6px 9px; background: transparent; }"
-                                            "QMenuBar::item:selected { background: palette(highlight);"
-                                            " color: palette(highlighted-text); }"));
 }
 
 void MainWindow::buildCentre()
 {
-    m_layout_box = new QComboBox(this);
-    m_layout_box->setAccessibleName(tr("Arrangement of panels"));
-    m_layout_box->setToolTip(tr("Arrangement of panels"));
-
     m_model_list = new ModelListPanel(m_controller, m_open_menu, this);
     m_probe_panel = new ProbePanel(m_controller, this);
     auto* side = new QWidget(this);
@@ -330,14 +326,16 @@ void MainWindow::connectAll()
     connect(m_workspace, &Workspace::failed, m_banner, &ErrorBanner::showError);
     const auto show_layout = [this] {
         const QString id = to_qstring(m_workspace->layoutId());
-        for (QAction* action : m_layout_group->actions()) action->setChecked(action->data().toString() == id);
-        m_layout_box->setCurrentIndex(m_layout_box->findData(id));
+        for (QAction* action : m_layout_group->actions()) {
+            action->setChecked(action->data().toString() == id);
+            if (!action->isChecked()) continue;
+            m_layout_button->setText(action->text());
+            m_layout_button->setAccessibleName(tr("Arrangement of panels: %1").arg(action->text()));
+        }
         m_back_action->setEnabled(m_workspace->filled() != nullptr);
     };
     connect(m_workspace, &Workspace::layoutChanged, this, show_layout);
     show_layout();
-    connect(m_layout_box, &QComboBox::activated, this,
-            [this] { m_workspace->setLayoutId(to_std(m_layout_box->currentData().toString())); });
 
     connect(m_strip, &ProgressStrip::cancelRequested, m_controller, &AnalysisController::cancel);
     connect(m_strip, &ProgressStrip::againRequested, m_controller, &AnalysisController::runAgain);
@@ -468,7 +466,7 @@ void MainWindow::showPlace()
             text += tr(", %1").arg(shown_value(maps->mean(at_row, at_col)));
             if (maps->spread.length == maps->mean.length && maps->groups >= 2)
                 text += tr(" \u00b1 %1")
-                            .arg(shown_value(maps->spread(at_row, at_col) /
+                            .arg(shown_error(maps->spread(at_row, at_col) /
                                              std::sqrt(static_cast<double>(maps->groups))));
         }
     } else if (place->offset) {

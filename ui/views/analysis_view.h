@@ -34,6 +34,8 @@ public:
     /// What this view wants computed besides the map.
     [[nodiscard]] virtual ViewNeeds needs() const { return {}; }
 
+    /// Whether what is seen now can be written.
+    [[nodiscard]] virtual bool canExport() const { return true; }
     /// Opens the dialog that writes what is seen to a file.
     virtual void exportShown() = 0;
 

@@ -45,8 +45,9 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
     : AnalysisView(parent), m_choice_of_colors{default_colors(MapMeaning::magnitude),
                                                default_colors(MapMeaning::signed_difference)},
       m_shown(new QComboBox(this)), m_scale(new QComboBox(this)), m_colors(new QComboBox(this)),
-      m_profiles(new QCheckBox(tr("Profiles"), this)), m_plot(new HeatmapPlot(this)),
-      m_absent(new QLabel(this)), m_pages(new QStackedWidget(this))
+      m_profiles(new QCheckBox(tr("Profiles"), this)), m_heads(new QToolButton(this)),
+      m_plot(new HeatmapPlot(this)), m_grid(new HeadGrid(this)), m_absent(new QLabel(this)),
+      m_pages(new QStackedWidget(this))
 {
     m_shown->addItem(tr("Mean over words"), QString::fromLatin1(mean_id));
     m_shown->addItem(tr("Spread over words"), QString::fromLatin1(spread_id));
@@ -302,9 +303,13 @@ FigureSpec AttentionHeatmapView::figure() const
     return spec;
 }
 
+bool AttentionHeatmapView::canExport() const
+{
+    return !m_heads->isChecked() && chosenMap() != nullptr;
+}
+
 void AttentionHeatmapView::exportShown()
 {
-    if (chosenMap() == nullptr) return;
     auto* dialog = new ExportDialog(figure(), this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->open();

@@ -33,6 +33,7 @@ public:
     [[nodiscard]] QString contextLine() const override;
     void setSharedCursor(SharedCursor* cursor) override;
     [[nodiscard]] ViewNeeds needs() const override;
+    [[nodiscard]] bool canExport() const override; ///< one map, not the heads side by side
     void exportShown() override;
     void saveChoices(QSettings& settings) const override;
     void restoreChoices(QSettings& settings) override;

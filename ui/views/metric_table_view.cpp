@@ -122,10 +122,9 @@ MetricTableView::MetricTableView(QWidget* parent)
     copy->setFocusPolicy(Qt::StrongFocus);
     auto* copy_menu = new QMenu(copy);
     for (const CopyFormat& row : copy_formats)
-        copy_menu->addAction(QCoreApplication::translate("tables", row.label), this,
-                             [this, format = row.format] {
-                                 QApplication::clipboard()->setText(textOfShownRows(format));
-                             });
+        copy_menu->addAction(
+            QCoreApplication::translate("tables", row.label), this,
+            [this, format = row.format] { QApplication::clipboard()->setText(textOfShownRows(format)); });
     copy->setMenu(copy_menu);
 
     m_filter->setSourceModel(m_model);

@@ -9,7 +9,6 @@
 #include <QMenu>
 #include <QPainter>
 #include <QStyledItemDelegate>
-#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "ui/analysis_controller.h"
 #include "ui/models/open_models_model.h"
 #include "ui/theme.h"
+#include "ui/widgets/menu_button.h"
 #include "ui/widgets/section_label.h"
 #include "ui/widgets/symbol_icon.h"
 
@@ -79,17 +79,13 @@ private:
 
 ModelListPanel::ModelListPanel(AnalysisController* controller, QMenu* open_menu, QWidget* parent)
     : QWidget(parent), m_controller(controller), m_model(new OpenModelsModel(controller, this)),
-      m_list(new QListView(this)), m_add_button(new QToolButton(this))
+      m_list(new QListView(this)), m_add_button(new MenuButton(this))
 {
     auto* title = new SectionLabel(tr("Models"), this);
     m_add_button->setIcon(symbol_icon(Symbol::add));
-    m_add_button->setAutoRaise(true);
     m_add_button->setMenu(open_menu);
-    m_add_button->setPopupMode(QToolButton::InstantPopup);
-    m_add_button->setFocusPolicy(Qt::StrongFocus);
     m_add_button->setToolTip(tr("Open a model, or drop a folder or file on the window"));
     m_add_button->setAccessibleName(tr("Open a model"));
-    m_add_button->setStyleSheet(QStringLiteral("QToolButton::menu-indicator { image: none; }"));
 
     m_list->setModel(m_model);
     m_list->setItemDelegate(new ModelDelegate(m_list));

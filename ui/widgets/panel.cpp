@@ -19,6 +19,7 @@
 #include "ui/convert.h"
 #include "ui/theme.h"
 #include "ui/views/view_table.h"
+#include "ui/widgets/menu_button.h"
 #include "ui/widgets/symbol_icon.h"
 
 namespace posiscope::ui {
@@ -71,7 +72,7 @@ private:
 
 Panel::Panel(SharedCursor* cursor, std::string_view view_id, QWidget* parent)
     : QFrame(parent), m_cursor(cursor), m_session(std::make_shared<const core::Session>()),
-      m_title(new QToolButton(this)), m_context(new QLabel(this)), m_export_button(new QToolButton(this)),
+      m_title(new MenuButton(this)), m_context(new QLabel(this)), m_export_button(new QToolButton(this)),
       m_fill_button(new QToolButton(this)), m_pages(new QStackedWidget(this)), m_view_page(new QWidget(this)),
       m_message(new QLabel(this)), m_open_button(nullptr), m_veil(nullptr)
 {
@@ -113,14 +114,9 @@ Panel::Panel(SharedCursor* cursor, std::string_view view_id, QWidget* parent)
 
 void Panel::buildHead()
 {
-    m_title->setPopupMode(QToolButton::InstantPopup);
-    m_title->setAutoRaise(true);
-    m_title->setFocusPolicy(Qt::StrongFocus);
     QFont bold = m_title->font();
     bold.setBold(true);
     m_title->setFont(bold);
-    m_title->setStyleSheet(
-        QStringLiteral("QToolButton::menu-indicator { image: none; }")); // the text has its own
     auto* menu = new QMenu(m_title);
     auto* group = new QActionGroup(menu);
     int number = 0;
@@ -197,7 +193,7 @@ void Panel::setView(std::string_view view_id)
     connect(m_view, &AnalysisView::contextChanged, this, &Panel::showContext);
     connect(m_view, &AnalysisView::headChosen, this, &Panel::headChosen);
     connect(m_view, &AnalysisView::failed, this, &Panel::failed);
-    m_title->setText(view_title(*row) + QStringLiteral(" \u25be"));
+    m_title->setText(view_title(*row));
     m_title->setAccessibleName(tr("View: %1").arg(view_title(*row)));
     setAccessibleName(tr("Panel: %1").arg(view_title(*row)));
     for (QAction* action : m_title->menu()->actions())
@@ -244,7 +240,7 @@ void Panel::setObstacle(const QString& sentence)
 
 void Panel::exportShown()
 {
-    if (m_row->applies(*m_session)) m_view->exportShown();
+    if (m_export_button->isEnabled()) m_view->exportShown();
 }
 
 void Panel::setFilled(bool filled)
@@ -274,7 +270,9 @@ QString Panel::contextLine() const
 
 void Panel::showContext()
 {
-    m_context->setText(m_row->applies(*m_session) ? m_view->contextLine() : QString());
+    const bool has_picture = m_row->applies(*m_session);
+    m_context->setText(has_picture ? m_view->contextLine() : QString());
+    m_export_button->setEnabled(has_picture && m_view->canExport());
 }
 
 void Panel::showState()
@@ -283,7 +281,6 @@ void Panel::showState()
     const bool has_picture = m_row->applies(*m_session);
     const bool shows_view = has_picture || now == State::working;
     m_pages->setCurrentIndex(shows_view ? 0 : 1);
-    m_export_button->setEnabled(has_picture);
     if (now == State::working) {
         if (m_veil->isHidden() && !m_veil_delay.isActive()) {
             m_veil->setProgress(tr("Working\u2026"), 0, 0);
