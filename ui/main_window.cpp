@@ -195,7 +195,7 @@ void MainWindow::buildMenus()
 
     auto* corner = new QWidget(menuBar());
     auto* row = new QHBoxLayout(corner);
-    row->setContentsMargins(0, 1, grid, 1);
+    row->setContentsMargins(0, 0, grid, 0);
     row->setSpacing(grid);
     auto* explain = new QToolButton(corner);
     explain->setText(tr("? Explain"));
