@@ -81,7 +81,12 @@ MainWindow::MainWindow(QWidget* parent)
     takeWork();
 }
 
-MainWindow::~MainWindow() = default;
+MainWindow::~MainWindow()
+{
+    // A field that loses the focus while the window goes hands its text on: to nobody any more.
+    disconnect(m_controller, nullptr, this, nullptr);
+    hide();
+}
 
 QAction* MainWindow::addCommand(QMenu* menu, const QString& text, const QKeySequence& key,
                                 const std::function<void()>& run)

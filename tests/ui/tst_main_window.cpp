@@ -475,9 +475,10 @@ private Q_SLOTS:
     {
         Opened opened;
         action_named(opened.window, QStringLiteral("Dark"))->trigger();
-        QVERIFY(ui::is_dark(opened.window.palette()));
+        QVERIFY(ui::is_dark(QApplication::palette()));
+        QCOMPARE(QSettings().value(QStringLiteral("theme")).toString(), QStringLiteral("dark"));
         action_named(opened.window, QStringLiteral("Light"))->trigger();
-        QVERIFY(!ui::is_dark(opened.window.palette()));
+        QVERIFY(!ui::is_dark(QApplication::palette()));
         action_named(opened.window, QStringLiteral("Follow the desktop"))->trigger();
     }
 
