@@ -86,6 +86,12 @@ QString shown_value(double value)
     return with_true_minus(QString::number(value, 'g', 4));
 }
 
+QString shown_error(double error)
+{
+    if (std::isnan(error)) return QStringLiteral("\u2013");
+    return QString::number(error, 'g', 2);
+}
+
 QString shown_offset(int offset)
 {
     if (offset == 0) return QStringLiteral("0");

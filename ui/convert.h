@@ -39,6 +39,9 @@ QString shown_number(double value, int decimals);
 /// A number to about four significant digits for the cursor read-out, with a true minus sign.
 QString shown_value(double value);
 
+/// A standard error to two significant digits.
+QString shown_error(double error);
+
 /// A whole number with its sign, +3 or the true minus: offsets are always shown so.
 QString shown_offset(int offset);
 

@@ -4,7 +4,6 @@
 #include <QAction>
 #include <QActionGroup>
 #include <QApplication>
-#include <QComboBox>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFrame>
@@ -36,6 +35,7 @@
 #include "ui/shared_cursor.h"
 #include "ui/views/view_table.h"
 #include "ui/widgets/error_banner.h"
+#include "ui/widgets/menu_button.h"
 #include "ui/widgets/model_list_panel.h"
 #include "ui/widgets/panel.h"
 #include "ui/widgets/probe_panel.h"
@@ -81,7 +81,12 @@ MainWindow::MainWindow(QWidget* parent)
     takeWork();
 }
 
-MainWindow::~MainWindow() = default;
+MainWindow::~MainWindow()
+{
+    // A field that loses the focus while the window goes hands its text on: to nobody any more.
+    disconnect(m_controller, nullptr, this, nullptr);
+    hide();
+}
 
 QAction* MainWindow::addCommand(QMenu* menu, const QString& text, const QKeySequence& key,
                                 const std::function<void()>& run)
@@ -132,7 +137,6 @@ void MainWindow::buildMenus()
         action->setCheckable(true);
         action->setData(to_qstring(layout.id));
         m_layout_group->addAction(action);
-        m_layout_box->addItem(action->text(), action->data());
     }
     view->addSeparator();
     m_back_action = addCommand(view, tr("&Back to all panels"), QKeySequence(Qt::Key_Escape),
@@ -162,11 +166,8 @@ void MainWindow::buildMenus()
         const core::Stack* stack = m_controller->stack();
         const int heads = stack == nullptr ? 0 : static_cast<int>(stack->heads);
         for (int head = core::mean_of_heads; head < heads; ++head) {
-            QAction* action = m_head_menu->addAction(head_label(head, heads), this, [this, head] {
-                AnalysisSettings settings = m_controller->settings();
-                settings.display.head = head;
-                m_controller->change(settings, SettingField::head);
-            });
+            QAction* action =
+                m_head_menu->addAction(head_label(head, heads), this, [this, head] { takeHead(head); });
             action->setCheckable(true);
             action->setChecked(head == m_controller->settings().display.head);
         }
@@ -176,11 +177,8 @@ void MainWindow::buildMenus()
         addCommand(model, tr("P&revious head"), QKeySequence(Qt::Key_Comma), [this] { stepHead(-1); });
     m_model_actions +=
         addCommand(model, tr("N&ext head"), QKeySequence(Qt::Key_Period), [this] { stepHead(1); });
-    m_model_actions += addCommand(model, tr("&Mean of heads"), QKeySequence(Qt::Key_M), [this] {
-        AnalysisSettings settings = m_controller->settings();
-        settings.display.head = core::mean_of_heads;
-        m_controller->change(settings, SettingField::head);
-    });
+    m_model_actions += addCommand(model, tr("&Mean of heads"), QKeySequence(Qt::Key_M),
+                                  [this] { takeHead(core::mean_of_heads); });
     m_model_actions +=
         addCommand(model, tr("Next &quantity"), QKeySequence(Qt::Key_L), [this] { nextQuantity(); });
     model->addSeparator();
@@ -202,7 +200,7 @@ void MainWindow::buildMenus()
 
     auto* corner = new QWidget(menuBar());
     auto* row = new QHBoxLayout(corner);
-    row->setContentsMargins(0, 2, grid, 2);
+    row->setContentsMargins(0, 0, grid, 0);
     row->setSpacing(grid);
     auto* explain = new QToolButton(corner);
     explain->setText(tr("? Explain"));
@@ -210,17 +208,18 @@ void MainWindow::buildMenus()
     explain->setAutoRaise(true);
     explain->setFocusPolicy(Qt::StrongFocus);
     connect(explain, &QToolButton::clicked, this, &MainWindow::explainFocusedPanel);
-    row->addWidget(m_layout_box);
+    m_layout_button = new MenuButton(corner);
+    m_layout_button->setToolTip(tr("Arrangement of panels"));
+    auto* layouts = new QMenu(m_layout_button);
+    layouts->addActions(m_layout_group->actions());
+    m_layout_button->setMenu(layouts);
+    row->addWidget(m_layout_button);
     row->addWidget(explain);
     menuBar()->setCornerWidget(corner);
 }
 
 void MainWindow::buildCentre()
 {
-    m_layout_box = new QComboBox(this);
-    m_layout_box->setAccessibleName(tr("Arrangement of panels"));
-    m_layout_box->setToolTip(tr("Arrangement of panels"));
-
     m_model_list = new ModelListPanel(m_controller, m_open_menu, this);
     m_probe_panel = new ProbePanel(m_controller, this);
     auto* side = new QWidget(this);
@@ -327,18 +326,21 @@ void MainWindow::connectAll()
 
     connect(m_workspace, &Workspace::needsChanged, this,
             [this] { m_controller->setNeeds(m_workspace->needs()); });
+    connect(m_workspace, &Workspace::headChosen, this, &MainWindow::takeHead);
     connect(m_workspace, &Workspace::openRequested, this, &MainWindow::chooseFolder);
     connect(m_workspace, &Workspace::failed, m_banner, &ErrorBanner::showError);
     const auto show_layout = [this] {
         const QString id = to_qstring(m_workspace->layoutId());
-        for (QAction* action : m_layout_group->actions()) action->setChecked(action->data().toString() == id);
-        m_layout_box->setCurrentIndex(m_layout_box->findData(id));
+        for (QAction* action : m_layout_group->actions()) {
+            action->setChecked(action->data().toString() == id);
+            if (!action->isChecked()) continue;
+            m_layout_button->setText(action->text());
+            m_layout_button->setAccessibleName(tr("Arrangement of panels: %1").arg(action->text()));
+        }
         m_back_action->setEnabled(m_workspace->filled() != nullptr);
     };
     connect(m_workspace, &Workspace::layoutChanged, this, show_layout);
     show_layout();
-    connect(m_layout_box, &QComboBox::activated, this,
-            [this] { m_workspace->setLayoutId(to_std(m_layout_box->currentData().toString())); });
 
     connect(m_strip, &ProgressStrip::cancelRequested, m_controller, &AnalysisController::cancel);
     connect(m_strip, &ProgressStrip::againRequested, m_controller, &AnalysisController::runAgain);
@@ -421,9 +423,8 @@ void MainWindow::takeSession()
         m_strip->setProbe(tr("Probe %1 ms, %2, %3")
                               .arg(ms < 10.0 ? QString::number(ms, 'f', 1) : QString::number(std::lround(ms)),
                                    way_label(probe.way), words_label(probe)));
-        m_strip->setDevice(probe.device == "cpu" || probe.device.empty()
-                               ? cpu_label()
-                               : to_qstring(probe.device));
+        m_strip->setDevice(probe.device == "cpu" || probe.device.empty() ? cpu_label()
+                                                                         : to_qstring(probe.device));
     } else {
         m_strip->setProbe({});
     }
@@ -470,7 +471,7 @@ void MainWindow::showPlace()
             text += tr(", %1").arg(shown_value(maps->mean(at_row, at_col)));
             if (maps->spread.length == maps->mean.length && maps->groups >= 2)
                 text += tr(" \u00b1 %1")
-                            .arg(shown_value(maps->spread(at_row, at_col) /
+                            .arg(shown_error(maps->spread(at_row, at_col) /
                                              std::sqrt(static_cast<double>(maps->groups))));
         }
     } else if (place->offset) {
@@ -498,15 +499,20 @@ void MainWindow::stepLayer(int step)
     m_controller->change(settings, SettingField::layer);
 }
 
+void MainWindow::takeHead(int head)
+{
+    AnalysisSettings settings = m_controller->settings();
+    settings.display.head = head;
+    m_controller->change(settings, SettingField::head);
+}
+
 /// Steps through mean, head 0, head 1 ... and round again.
 void MainWindow::stepHead(int step)
 {
     const core::Stack* stack = m_controller->stack();
     if (stack == nullptr) return;
-    AnalysisSettings settings = m_controller->settings();
     const int choices = static_cast<int>(stack->heads) + 1;
-    settings.display.head = (settings.display.head + 1 + step + choices) % choices - 1;
-    m_controller->change(settings, SettingField::head);
+    takeHead((m_controller->settings().display.head + 1 + step + choices) % choices - 1);
 }
 
 void MainWindow::nextQuantity()

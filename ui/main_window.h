@@ -9,7 +9,6 @@
 #include "ui/theme.h"
 
 class QActionGroup;
-class QComboBox;
 class QFrame;
 class QMenu;
 
@@ -17,6 +16,7 @@ namespace posiscope::ui {
 
 class AnalysisController;
 class ErrorBanner;
+class MenuButton;
 class ModelListPanel;
 class ProbePanel;
 class ProgressStrip;
@@ -72,6 +72,7 @@ private:
     void showPlace();
     void takeModel();
     void stepLayer(int step);
+    void takeHead(int head);
     void stepHead(int step);
     void nextQuantity();
     void chooseTheme(ThemeChoice theme);
@@ -90,7 +91,7 @@ private:
     QActionGroup* m_layout_group = nullptr;
     QActionGroup* m_theme_group = nullptr;
     QAction* m_back_action = nullptr;
-    QComboBox* m_layout_box = nullptr;
+    MenuButton* m_layout_button = nullptr;
     QFrame* m_welcome = nullptr;
     ErrorBanner* m_banner = nullptr;
     ModelListPanel* m_model_list = nullptr;

@@ -19,7 +19,7 @@ QString quantity_label(core::Quantity quantity)
 {
     switch (quantity) {
     case core::Quantity::logits: return translated("logits");
-    case core::Quantity::constants_removed: return translated("logits without query constants");
+    case core::Quantity::constants_removed: return translated("logits \u2212const");
     case core::Quantity::probabilities: return translated("probabilities");
     }
     return {};
@@ -98,15 +98,13 @@ QString describe_picture(const core::Session& session)
                       head_label(session.display.head, probe.heads),
                       quantity_label(session.display.quantity),
                       words_label(probe),
-                      translated("L = %1").arg(probe.length)};
+                      translated("L %1").arg(probe.length)};
     if (probe.options.variant == core::InputVariant::special) parts.append(translated("special tokens"));
     if (session.display.positions == core::PositionChoice::without_first)
         parts.append(probe.options.variant == core::InputVariant::special
                          ? translated("special positions left out")
                          : translated("first position left out"));
     if (probe.options.no_positions) parts.append(translated("positions taken out"));
-    if (probe.options.words.kind == core::WordSelection::Kind::sampled)
-        parts.append(translated("seed %1").arg(probe.options.seed));
     parts.removeAll(QString());
     return parts.join(QStringLiteral(" \u00b7 "));
 }

@@ -11,7 +11,7 @@
 
 namespace posiscope::ui {
 
-/// "logits", "logits without query constants", "probabilities".
+/// "logits", "logits \u2212const", "probabilities".
 QString quantity_label(core::Quantity quantity);
 /// The same, short, for columns and buttons: "Logits", "\u2212const", "Probabilities".
 QString quantity_short_label(core::Quantity quantity);
@@ -29,7 +29,7 @@ QString way_label(core::ProbeWay way);
 /// "word\u2013position" and so on, for a term's id.
 QString term_label(const QString& id);
 
-/// The settings that made the picture: model, stack, layer, head, quantity, positions, words, length.
+/// The settings that made the picture: model, stack, layer, head, quantity, words, length, variant, positions.
 QString describe_picture(const core::Session& session);
 
 /// "BERT, learned absolute".

@@ -32,6 +32,7 @@
 #include "ui/dialogs/figure_preview.h"
 #include "ui/figure/figure_layout.h"
 #include "ui/figure/figure_writer.h"
+#include "ui/widgets/error_banner.h"
 
 namespace posiscope::ui {
 namespace {
@@ -66,7 +67,7 @@ QDoubleSpinBox* make_length_box(double least, double most, const QString& suffix
 
 ExportDialog::ExportDialog(FigureSpec spec, QWidget* parent)
     : QDialog(parent), m_spec(std::move(spec)), m_preview(new FigurePreview(this)),
-      m_size_text(new QLabel(this)), m_banner(new QLabel(this)), m_preset(new QComboBox(this)),
+      m_size_text(new QLabel(this)), m_banner(new ErrorBanner(this)), m_preset(new QComboBox(this)),
       m_width(make_length_box(least_figure_mm, largest_figure_mm, tr(" mm"))),
       m_height(make_length_box(height_as_needed, largest_figure_mm, tr(" mm"))),
       m_font(new QFontComboBox(this)),
@@ -75,10 +76,6 @@ ExportDialog::ExportDialog(FigureSpec spec, QWidget* parent)
       m_format(new QComboBox(this)), m_dpi(new QSpinBox(this))
 {
     setWindowTitle(tr("Export figure"));
-    m_banner->setWordWrap(true);
-    m_banner->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    m_banner->setMargin(8);
-    m_banner->hide();
     m_size_text->setAlignment(Qt::AlignCenter);
 
     m_preset->addItem(tr("Own size"));
@@ -233,7 +230,7 @@ void ExportDialog::takePreset(int row)
 void ExportDialog::settingChanged()
 {
     if (m_setting_many) return;
-    m_banner->hide();
+    m_banner->clear();
     const FigureOptions now = options();
     m_dpi->setEnabled(format() == FigureFormat::png);
     m_preview->setFigure(m_spec, now);
@@ -247,23 +244,9 @@ void ExportDialog::settingChanged()
     m_size_text->setText(text);
 }
 
-void ExportDialog::showBanner(const QString& text, bool is_error)
-{
-    m_banner->setText(text);
-    QPalette colors = palette();
-    const bool dark = colors.color(QPalette::Window).lightnessF() < 0.5F;
-    const QColor paper = is_error ? (dark ? QColor(0x5A, 0x22, 0x22) : QColor(0xFB, 0xE3, 0xE0))
-                                  : (dark ? QColor(0x1F, 0x45, 0x2B) : QColor(0xE0, 0xF2, 0xE5));
-    colors.setColor(QPalette::Window, paper);
-    colors.setColor(QPalette::WindowText, dark ? Qt::white : Qt::black);
-    m_banner->setPalette(colors);
-    m_banner->setAutoFillBackground(true);
-    m_banner->show();
-}
-
 QString ExportDialog::bannerText() const
 {
-    return m_banner->isHidden() ? QString() : m_banner->text();
+    return m_banner->isHidden() ? QString() : m_banner->sentence();
 }
 
 void ExportDialog::chooseFile()
@@ -289,8 +272,8 @@ void ExportDialog::chooseFile()
         path += extension_of(std::max<qsizetype>(filters.indexOf(chosen), 0));
         // The system's dialog asked about another name.
         if (QFileInfo::exists(path)) {
-            showBanner(tr("%1 exists already: choose it, or another name, with its extension.").arg(path),
-                       true);
+            m_banner->showNotice(
+                tr("%1 exists already: choose it, or another name, with its extension.").arg(path));
             return;
         }
     }
@@ -301,7 +284,7 @@ void ExportDialog::chooseFile()
 bool ExportDialog::saveTo(const QString& path)
 {
     if (const core::Result<void> written = write_figure(m_spec, options(), path); !written) {
-        showBanner(sentence_for(written.error()), true);
+        m_banner->showError(written.error(), tr("Saving the figure"));
         return false;
     }
     rememberChoice();
@@ -311,11 +294,12 @@ bool ExportDialog::saveTo(const QString& path)
 
 bool ExportDialog::copy()
 {
+    m_banner->clear();
     auto copied = std::make_unique<QMimeData>();
     for (const FigureFormat kind : {FigureFormat::png, FigureFormat::svg, FigureFormat::pdf}) {
         const core::Result<QByteArray> bytes = figure_bytes(m_spec, options(), kind);
         if (!bytes) {
-            showBanner(sentence_for(bytes.error()), true);
+            m_banner->showError(bytes.error(), tr("Copying the figure"));
             return false;
         }
         if (kind == FigureFormat::png) copied->setImageData(QImage::fromData(*bytes, "PNG"));
@@ -324,7 +308,7 @@ bool ExportDialog::copy()
     }
     QGuiApplication::clipboard()->setMimeData(copied.release());
     rememberChoice();
-    showBanner(tr("The figure is on the clipboard, as PNG, SVG and PDF."), false);
+    m_banner->showNotice(tr("The figure is on the clipboard, as PNG, SVG and PDF."));
     return true;
 }
 

@@ -15,6 +15,7 @@ class QSpinBox;
 
 namespace posiscope::ui {
 
+class ErrorBanner;
 class FigurePreview;
 
 /// Writes what a panel shows to a file or the clipboard: a live preview at true proportion beside size, font, colours
@@ -41,14 +42,13 @@ private:
     void chooseFile();
     void takePreset(int row);
     void settingChanged();
-    void showBanner(const QString& text, bool is_error);
     void restoreChoice();
     void rememberChoice() const;
 
     FigureSpec m_spec;
     FigurePreview* m_preview;
     QLabel* m_size_text;
-    QLabel* m_banner;
+    ErrorBanner* m_banner;
     QComboBox* m_preset;
     QDoubleSpinBox* m_width;
     QDoubleSpinBox* m_height;

@@ -14,27 +14,13 @@
 #include "ui/convert.h"
 #include "ui/figure/figure_provenance.h"
 #include "ui/figure/figure_writer.h"
+#include "ui/session_text.h"
 
 namespace posiscope::ui {
 namespace {
 
 constexpr int exit_done = 0;
 constexpr int exit_refused = 1;
-
-QString tr_text(const char* text)
-{
-    return QCoreApplication::translate("posiscope", text);
-}
-
-QString axis_label(core::Quantity quantity)
-{
-    switch (quantity) {
-    case core::Quantity::logits: return tr_text("attention logit");
-    case core::Quantity::constants_removed: return tr_text("attention logit \u2212 query constant");
-    case core::Quantity::probabilities: return tr_text("attention probability");
-    }
-    return {};
-}
 
 HeatmapContent heatmap_content(const core::PositionMap& map, const FigureRequest& request)
 {
@@ -43,7 +29,7 @@ HeatmapContent heatmap_content(const core::PositionMap& map, const FigureRequest
     content.map = map;
     content.scale = make_color_scale(map, request.options.color_map.value_or(defaults.map),
                                      request.scale.value_or(defaults.kind));
-    content.quantity_label = axis_label(request.display.quantity);
+    content.quantity_label = quantity_axis_label(request.display.quantity);
     return content;
 }
 
@@ -54,7 +40,7 @@ ProfileContent profile_content(const core::ProbeResult& probe, const core::Posit
         core::offset_profile_over_words(probe, display.quantity, display.head, display.positions);
     ProfileContent content;
     content.curve = make_profile_curve(profile, core::white_band(map));
-    content.quantity_label = axis_label(display.quantity);
+    content.quantity_label = quantity_axis_label(display.quantity);
     return content;
 }
 
@@ -115,10 +101,10 @@ core::Result<FigureSpec> make_figure_spec(const core::OpenModel& model, const co
                                std::string(core::quantity_id(display.quantity)) + " to draw",
                            "figure"};
     FigureSpec spec;
-    const QString head = display.head == core::mean_of_heads ? tr_text("mean of %1 heads").arg(probe.heads)
-                                                             : tr_text("head %1").arg(display.head);
-    spec.title =
-        tr_text("%1, layer %2, %3").arg(to_qstring(probe.model_name)).arg(probe.options.layer).arg(head);
+    spec.title = QCoreApplication::translate("posiscope", "%1, layer %2, %3")
+                     .arg(to_qstring(probe.model_name))
+                     .arg(probe.options.layer)
+                     .arg(head_label(display.head, probe.heads));
     spec.suggested_name = to_qstring(request.view);
     spec.provenance_json = figure_provenance(model, probe, display, request.view);
     for (const FigureView& view : figure_views()) {

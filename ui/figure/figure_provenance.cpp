@@ -51,6 +51,7 @@ QByteArray complete_provenance(const FigureSpec& spec, const FigureOptions& opti
     figure["font_pt"] = options.font_pt;
     if (const auto* heatmap = std::get_if<HeatmapContent>(&spec.content)) {
         const ColorScale scale = figure_color_scale(*heatmap, options);
+        figure["shows"] = heatmap->quantity_label.toStdString();
         figure["color_map"] = std::string(color_map_id(scale.map));
         figure["scale"] = std::string(scale_kind_id(scale.kind));
         figure["lower"] = scale.lower;
@@ -58,6 +59,7 @@ QByteArray complete_provenance(const FigureSpec& spec, const FigureOptions& opti
         figure["no_value_color"] = scale.missing.name().toStdString();
         if (heatmap->last >= heatmap->first) figure["shown_positions"] = {heatmap->first, heatmap->last};
     } else if (const auto* profile = std::get_if<ProfileContent>(&spec.content)) {
+        figure["shows"] = profile->quantity_label.toStdString();
         if (profile->last >= profile->first) figure["shown_offsets"] = {profile->first, profile->last};
     }
     object["figure"] = std::move(figure);

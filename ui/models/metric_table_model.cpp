@@ -11,6 +11,7 @@ namespace posiscope::ui {
 namespace {
 
 constexpr int decimals_of_fractions = 3;
+constexpr int decimals_of_errors = 4; ///< errors over 300 words are mostly below 0.001
 
 int decimals_of(const core::Metric& metric)
 {
@@ -101,10 +102,10 @@ QVariant MetricTableModel::metricData(const core::MetricRow& row, std::size_t me
     const core::Metric& metric = core::metric_list()[metric_index];
     const core::MetricValue& value = row.values[metric_index];
     const int decimals = decimals_of(metric);
-    // A standard error of a whole number is none.
     const QString error =
         std::isfinite(value.standard_error)
-            ? QStringLiteral("\u00b1 ") + shown_number(value.standard_error, std::max(decimals, 1))
+            ? QStringLiteral("\u00b1 ") +
+                  shown_number(value.standard_error, metric.whole_number ? 1 : decimals_of_errors)
             : QString();
     switch (role) {
     case Qt::DisplayRole: {

@@ -73,6 +73,8 @@ struct HeatmapPlot::Parts {
     QSharedPointer<FixedTicker> below_ticker{new FixedTicker};
 
     core::PositionMap map;
+    double least = 0.0; ///< finite values of the map
+    double largest = 0.0;
     ColorScale scale;
     QImage image;
     QImage bar_image;
@@ -111,7 +113,9 @@ struct HeatmapPlot::Parts {
     void draw_bar(QPainter& painter);
     void draw_profile_names(QPainter& painter);
     void draw_marks(QPainter& painter);
-    void replot_marks() { plot->layer(QStringLiteral("marks"))->replot(); }
+    static QString profiles_layer() { return QStringLiteral("profiles"); }
+    static QString marks_layer() { return QStringLiteral("marks"); }
+    void replot_marks() { plot->layer(marks_layer())->replot(); }
     void replot() { plot->replot(QCustomPlot::rpQueuedReplot); }
 };
 
@@ -120,8 +124,11 @@ HeatmapPlot::Parts::Parts(HeatmapPlot* owner)
 {
     plot->plotLayout()->clear();
     plot->plotLayout()->addElement(0, 0, stage);
-    plot->addLayer(QStringLiteral("marks"));
-    plot->layer(QStringLiteral("marks"))->setMode(QCPLayer::lmBuffered);
+    // What changes with the pointer has buffers of its own: the heatmap and the axes are not drawn again.
+    for (const QString& name : {profiles_layer(), marks_layer()}) {
+        plot->addLayer(name);
+        plot->layer(name)->setMode(QCPLayer::lmBuffered);
+    }
     heat = make_axis_rect(plot);
     bar = make_axis_rect(plot);
     right = make_axis_rect(plot);
@@ -153,11 +160,14 @@ HeatmapPlot::Parts::Parts(HeatmapPlot* owner)
     new DrawnItem(plot, heat, [this](QPainter& painter) { draw_heatmap(painter); });
     new DrawnItem(plot, nullptr, [this](QPainter& painter) { draw_bar(painter); });
     auto* names = new DrawnItem(plot, nullptr, [this](QPainter& painter) { draw_profile_names(painter); });
-    names->setLayer(QStringLiteral("axes"));
+    names->setLayer(profiles_layer());
+    for (QCPGraph* graph : {right_graph, below_graph}) graph->setLayer(profiles_layer());
     auto* marks = new DrawnItem(plot, nullptr, [this](QPainter& painter) { draw_marks(painter); });
-    marks->setLayer(QStringLiteral("marks"));
+    marks->setLayer(marks_layer());
 
     stage->arrange = [this] { arrange(); };
+    // One polygon for a whole noisy curve takes Qt tens of milliseconds; single lines do not.
+    plot->setPlottingHint(QCP::phFastPolylines);
     plot->setFocusPolicy(Qt::NoFocus);
     plot->setMouseTracking(true);
     plot->installEventFilter(owner);
@@ -374,6 +384,11 @@ void HeatmapPlot::Parts::update_profiles()
         graph->setData(at, shown_values, true);
         graph->setLineStyle(shown() <= 40 ? QCPGraph::lsStepCenter : QCPGraph::lsLine);
         if (low > high) low = high = 0.0;
+        // One scale for all rows and columns, so that they compare; the means have their own, much smaller one.
+        if (line) {
+            low = least;
+            high = largest;
+        }
         const double pad = high > low ? 0.06 * (high - low) : std::max(1e-12, 0.1 * std::abs(low));
         graph->valueAxis()->setRange(low - pad, high + pad);
     };
@@ -556,6 +571,9 @@ void HeatmapPlot::setMap(const core::PositionMap& map, const ColorScale& scale, 
     parts.label = quantityLabel;
     parts.image = image;
     parts.bar_image = color_bar_image(scale.map);
+    const ColorScale whole = make_color_scale(map, scale.map, ScaleKind::linear);
+    parts.least = whole.lower;
+    parts.largest = whole.upper;
     parts.reduced = QImage();
     if (!same_positions) {
         parts.first = parts.map_first();
@@ -585,15 +603,16 @@ const ColorScale& HeatmapPlot::colorScale() const
 
 void HeatmapPlot::setMarkedCell(std::optional<QPoint> cell)
 {
-    if (m_parts->marked == cell) return;
-    m_parts->marked = cell;
-    if (m_parts->empty()) return;
-    if (m_parts->profiles_shown) {
-        m_parts->update_profiles();
-        m_parts->replot();
-    } else {
-        m_parts->replot_marks();
-    }
+    Parts& parts = *m_parts;
+    if (parts.marked == cell) return;
+    const bool same_axes = parts.marked.has_value() == cell.has_value();
+    parts.marked = cell;
+    if (parts.empty()) return;
+    if (!parts.profiles_shown) return parts.replot_marks();
+    parts.update_profiles();
+    if (!same_axes) return parts.replot();
+    parts.plot->layer(Parts::profiles_layer())->replot();
+    parts.replot_marks();
 }
 
 std::optional<QPoint> HeatmapPlot::markedCell() const

@@ -19,6 +19,7 @@ namespace {
 
 constexpr int swatch_width = 18;
 constexpr int legend_margin = 50; ///< beside the legend: the value axis
+constexpr std::size_t most_joined_points = 300;
 constexpr int fewest_offsets = 5; ///< zoomed in as far as possible
 
 QString tr_text(const char* text)
@@ -217,6 +218,8 @@ void ProfilePlot::Parts::arrange()
 
 void ProfilePlot::Parts::fill_graphs()
 {
+    // One polygon for the whole line has the finer joints, but a long noisy one takes Qt tens of milliseconds.
+    plot->setPlottingHint(QCP::phFastPolylines, curve.mean.size() > most_joined_points);
     QVector<double> offsets;
     QVector<double> means;
     for (std::size_t n = 0; n < curve.mean.size(); ++n) {

@@ -34,7 +34,8 @@ public:
     /// What this view wants computed besides the map.
     [[nodiscard]] virtual ViewNeeds needs() const { return {}; }
 
-    [[nodiscard]] virtual bool canExport() const { return false; }
+    /// Whether what is seen now can be written.
+    [[nodiscard]] virtual bool canExport() const { return true; }
     /// Opens the dialog that writes what is seen to a file.
     virtual void exportShown() = 0;
 
@@ -45,6 +46,8 @@ public:
 Q_SIGNALS:
     void needsChanged();
     void contextChanged();
+    /// A head was picked here: the settings should take it.
+    void headChosen(int head);
     /// A write failed.
     void failed(const posiscope::core::Error& error, const QString& subject);
 };

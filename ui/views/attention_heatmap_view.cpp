@@ -9,11 +9,15 @@
 #include <QSettings>
 #include <QSignalBlocker>
 #include <QStackedWidget>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
 
 #include "ui/convert.h"
+#include "ui/dialogs/export_dialog.h"
+#include "ui/figure/figure_provenance.h"
+#include "ui/plot/head_grid.h"
 #include "ui/plot/heatmap_plot.h"
 #include "ui/session_text.h"
 #include "ui/shared_cursor.h"
@@ -41,8 +45,9 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
     : AnalysisView(parent), m_choice_of_colors{default_colors(MapMeaning::magnitude),
                                                default_colors(MapMeaning::signed_difference)},
       m_shown(new QComboBox(this)), m_scale(new QComboBox(this)), m_colors(new QComboBox(this)),
-      m_profiles(new QCheckBox(tr("Profiles"), this)), m_plot(new HeatmapPlot(this)),
-      m_absent(new QLabel(this)), m_pages(new QStackedWidget(this))
+      m_profiles(new QCheckBox(tr("Profiles"), this)), m_heads(new QToolButton(this)),
+      m_plot(new HeatmapPlot(this)), m_grid(new HeadGrid(this)), m_absent(new QLabel(this)),
+      m_pages(new QStackedWidget(this))
 {
     m_shown->addItem(tr("Mean over words"), QString::fromLatin1(mean_id));
     m_shown->addItem(tr("Spread over words"), QString::fromLatin1(spread_id));
@@ -65,6 +70,11 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
         tr("Means of the rows at the right and of the columns below;\nwhile a cell is marked, its own "
            "row and column."));
     m_profiles->setChecked(true);
+    m_heads->setText(tr("Heads"));
+    m_heads->setCheckable(true);
+    m_heads->setFocusPolicy(Qt::StrongFocus);
+    m_heads->setToolTip(tr("All heads side by side on one colour scale; a click picks one"));
+    m_heads->setAccessibleName(tr("All heads side by side"));
     for (QComboBox* box : {m_shown, m_scale, m_colors}) {
         box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
         box->setMinimumContentsLength(4);
@@ -80,7 +90,9 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
     for (QComboBox* box : {m_shown, m_scale, m_colors}) tools->addWidget(box);
     tools->addWidget(m_profiles);
     tools->addStretch(1);
+    tools->addWidget(m_heads);
     m_pages->addWidget(m_plot);
+    m_pages->addWidget(m_grid);
     m_pages->addWidget(m_absent);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
@@ -93,18 +105,30 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
     connect(m_shown, &QComboBox::currentIndexChanged, this, [this] {
         takeColors();
         Q_EMIT needsChanged();
-        showMap();
+        showChosen();
         Q_EMIT contextChanged();
     });
     const auto take_choice = [this] {
         ColorDefaults& choice = m_choice_of_colors[static_cast<std::size_t>(meaning())];
         choice.map = color_maps()[static_cast<std::size_t>(m_colors->currentIndex())].map;
         choice.kind = scale_kinds()[static_cast<std::size_t>(m_scale->currentIndex())].kind;
-        showMap();
+        showChosen();
     };
     connect(m_scale, &QComboBox::currentIndexChanged, this, take_choice);
     connect(m_colors, &QComboBox::currentIndexChanged, this, take_choice);
     connect(m_profiles, &QCheckBox::toggled, m_plot, &HeatmapPlot::setProfilesVisible);
+    connect(m_heads, &QToolButton::toggled, this, [this](bool on) {
+        m_shown->setEnabled(!on);
+        m_profiles->setEnabled(!on);
+        takeColors();
+        Q_EMIT needsChanged();
+        showChosen();
+        Q_EMIT contextChanged();
+    });
+    connect(m_grid, &HeadGrid::headClicked, this, [this](int head) {
+        Q_EMIT headChosen(head);
+        m_heads->setChecked(false); // the picked head in full
+    });
 }
 
 QString AttentionHeatmapView::shownId() const
@@ -119,13 +143,14 @@ bool AttentionHeatmapView::showsTerm() const
 
 MapMeaning AttentionHeatmapView::meaning() const
 {
-    return showsTerm() ? MapMeaning::signed_difference : MapMeaning::magnitude;
+    return showsTerm() && !m_heads->isChecked() ? MapMeaning::signed_difference : MapMeaning::magnitude;
 }
 
 ViewNeeds AttentionHeatmapView::needs() const
 {
     ViewNeeds needs;
-    needs.terms = showsTerm();
+    needs.every_head = m_heads->isChecked();
+    needs.terms = showsTerm() && !needs.every_head;
     return needs;
 }
 
@@ -164,7 +189,41 @@ void AttentionHeatmapView::setSession(std::shared_ptr<const core::Session> sessi
 {
     const bool same_maps = m_session && session && m_session->maps == session->maps;
     m_session = std::move(session);
-    if (!same_maps) showMap();
+    if (!same_maps) showChosen();
+}
+
+void AttentionHeatmapView::showChosen()
+{
+    if (m_heads->isChecked())
+        showHeads();
+    else
+        showMap();
+}
+
+QString AttentionHeatmapView::quantityOfGrid() const
+{
+    return quantity_axis_label(m_session->display.quantity);
+}
+
+/// Scales and pictures of many heads take longer than a frame: they are made by a task.
+void AttentionHeatmapView::showHeads()
+{
+    if (!m_session || !m_session->maps || m_session->maps->heads.empty()) return; // still to come
+    const ColorDefaults choice = m_choice_of_colors[static_cast<std::size_t>(meaning())];
+    m_picture_runner.start<HeadPictures>(
+        [maps = m_session->maps, choice](const core::RunContext&) -> core::Result<HeadPictures> {
+            return make_head_pictures(maps->heads, choice.map, choice.kind);
+        },
+        [this, head = m_session->display.head,
+         label = quantityOfGrid()](core::Result<HeadPictures> pictures) {
+            if (!pictures) {
+                Q_EMIT failed(pictures.error(), tr("Drawing the heads"));
+                return;
+            }
+            m_grid->setPictures(*pictures, label);
+            m_grid->setSelectedHead(head);
+            if (m_heads->isChecked()) m_pages->setCurrentWidget(m_grid);
+        });
 }
 
 void AttentionHeatmapView::showMap()
@@ -193,7 +252,11 @@ void AttentionHeatmapView::showMap()
 QString AttentionHeatmapView::contextLine() const
 {
     if (!m_session) return {};
-    const QString line = describe_picture(*m_session);
+    QString line = describe_picture(*m_session);
+    if (m_heads->isChecked()) {
+        const std::int64_t heads = m_session->probe ? m_session->probe->heads : 0;
+        return line.replace(head_label(m_session->display.head, heads), tr("all %1 heads").arg(heads));
+    }
     if (shownId() == QLatin1String(mean_id)) return line;
     return QStringLiteral("%1 \u00b7 %2").arg(m_shown->currentText().toLower(), line);
 }
@@ -222,7 +285,35 @@ void AttentionHeatmapView::showCursor()
         m_plot->setMarkedCell(std::nullopt);
 }
 
-void AttentionHeatmapView::exportShown() {}
+FigureSpec AttentionHeatmapView::figure() const
+{
+    FigureSpec spec;
+    HeatmapContent content;
+    content.map = m_plot->map();
+    content.scale = m_plot->colorScale();
+    content.quantity_label = quantityName();
+    content.first = m_plot->firstShown();
+    content.last = m_plot->lastShown();
+    spec.content = std::move(content);
+    spec.title = contextLine();
+    spec.provenance_json =
+        figure_provenance(*m_session->model, *m_session->probe, m_session->display, "attention_heatmap");
+    spec.suggested_name = QStringLiteral("attention_heatmap");
+    if (shownId() != QLatin1String(mean_id)) spec.suggested_name += u'_' + shownId();
+    return spec;
+}
+
+bool AttentionHeatmapView::canExport() const
+{
+    return !m_heads->isChecked() && chosenMap() != nullptr;
+}
+
+void AttentionHeatmapView::exportShown()
+{
+    auto* dialog = new ExportDialog(figure(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
+}
 
 void AttentionHeatmapView::saveChoices(QSettings& settings) const
 {
@@ -246,7 +337,7 @@ void AttentionHeatmapView::restoreChoices(QSettings& settings)
     }
     takeColors();
     m_profiles->setChecked(settings.value(QStringLiteral("heatmap_profiles"), true).toBool());
-    showMap();
+    showChosen();
 }
 
 } // namespace posiscope::ui

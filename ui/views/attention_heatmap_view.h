@@ -5,20 +5,24 @@
 
 #include <array>
 
+#include "ui/figure/figure_spec.h"
 #include "ui/plot/color_scale.h"
+#include "ui/task_runner.h"
 #include "ui/views/analysis_view.h"
 
 class QCheckBox;
 class QComboBox;
 class QLabel;
 class QStackedWidget;
+class QToolButton;
 
 namespace posiscope::ui {
 
+class HeadGrid;
 class HeatmapPlot;
 
 /// The attention map: the mean or the spread over words of the quantity that the settings choose, or one of the terms
-/// of the logits.
+/// of the logits; or all heads as small maps, of which one is picked.
 class AttentionHeatmapView : public AnalysisView {
     Q_OBJECT
 
@@ -29,6 +33,7 @@ public:
     [[nodiscard]] QString contextLine() const override;
     void setSharedCursor(SharedCursor* cursor) override;
     [[nodiscard]] ViewNeeds needs() const override;
+    [[nodiscard]] bool canExport() const override; ///< one map, not the heads side by side
     void exportShown() override;
     void saveChoices(QSettings& settings) const override;
     void restoreChoices(QSettings& settings) override;
@@ -37,6 +42,10 @@ public:
     [[nodiscard]] QComboBox* shownBox() const { return m_shown; }
     [[nodiscard]] QComboBox* scaleBox() const { return m_scale; }
     [[nodiscard]] QComboBox* colorsBox() const { return m_colors; }
+    [[nodiscard]] QToolButton* headsButton() const { return m_heads; }
+    [[nodiscard]] HeadGrid* headGrid() const { return m_grid; }
+    /// What "Export" would write; the map must be there.
+    [[nodiscard]] FigureSpec figure() const;
 
 private:
     [[nodiscard]] QString shownId() const;
@@ -46,7 +55,10 @@ private:
     [[nodiscard]] const core::PositionMap* chosenMap() const;
     [[nodiscard]] QString quantityName() const;
     void takeColors();
+    [[nodiscard]] QString quantityOfGrid() const;
+    void showChosen();
     void showMap();
+    void showHeads();
     void showCursor();
 
     std::shared_ptr<const core::Session> m_session;
@@ -57,9 +69,12 @@ private:
     QComboBox* m_scale;
     QComboBox* m_colors;
     QCheckBox* m_profiles;
+    QToolButton* m_heads;
     HeatmapPlot* m_plot;
+    HeadGrid* m_grid;
     QLabel* m_absent;
     QStackedWidget* m_pages;
+    TaskRunner m_picture_runner; ///< last member: it stops before the rest goes
 };
 
 } // namespace posiscope::ui

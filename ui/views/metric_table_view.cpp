@@ -20,6 +20,7 @@
 #include <array>
 #include <set>
 
+#include "core/export/atomic_file.h"
 #include "core/metrics/metric_list.h"
 #include "ui/convert.h"
 #include "ui/models/metric_table_model.h"
@@ -82,6 +83,21 @@ private:
     }
 };
 
+struct CopyFormat {
+    core::TableFormat format;
+    const char* suffix;
+    const char* label;
+    const char* name_filter;
+};
+constexpr std::array copy_formats{
+    CopyFormat{core::TableFormat::csv, "csv", QT_TRANSLATE_NOOP("tables", "CSV"),
+               QT_TRANSLATE_NOOP("tables", "CSV (*.csv)")},
+    CopyFormat{core::TableFormat::markdown, "md", QT_TRANSLATE_NOOP("tables", "Markdown"),
+               QT_TRANSLATE_NOOP("tables", "Markdown (*.md)")},
+    CopyFormat{core::TableFormat::latex, "tex", QT_TRANSLATE_NOOP("tables", "LaTeX"),
+               QT_TRANSLATE_NOOP("tables", "LaTeX (*.tex)")},
+};
+
 } // namespace
 
 MetricTableView::MetricTableView(QWidget* parent)
@@ -97,6 +113,19 @@ MetricTableView::MetricTableView(QWidget* parent)
     m_model_name->addItem(tr("All models"));
     m_model_name->setAccessibleName(tr("Model in the table"));
     m_model_name->setToolTip(tr("Rows of one model only, or of all"));
+
+    auto* copy = new QToolButton(this);
+    copy->setText(tr("Copy"));
+    copy->setToolTip(tr("Copy the rows shown"));
+    copy->setAccessibleName(tr("Copy the table"));
+    copy->setPopupMode(QToolButton::InstantPopup);
+    copy->setFocusPolicy(Qt::StrongFocus);
+    auto* copy_menu = new QMenu(copy);
+    for (const CopyFormat& row : copy_formats)
+        copy_menu->addAction(
+            QCoreApplication::translate("tables", row.label), this,
+            [this, format = row.format] { QApplication::clipboard()->setText(textOfShownRows(format)); });
+    copy->setMenu(copy_menu);
 
     m_filter->setSourceModel(m_model);
     m_filter->setDynamicSortFilter(true);
@@ -128,6 +157,7 @@ MetricTableView::MetricTableView(QWidget* parent)
     tools->addWidget(m_quantity);
     tools->addWidget(m_model_name);
     tools->addStretch(1);
+    tools->addWidget(copy);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
@@ -143,11 +173,10 @@ void MetricTableView::setSession(std::shared_ptr<const core::Session> session)
     const bool same_table = m_session && session && m_session->metrics == session->metrics;
     m_session = std::move(session);
     if (same_table || !m_session) return;
-    const int rows_before = m_model->rowCount();
     m_model->setTable(m_session->metrics);
     takeModelNames();
     hideConstantColumns();
-    if (m_model->rowCount() != rows_before || rows_before == 0) m_table->resizeColumnsToContents();
+    m_table->resizeColumnsToContents();
 }
 
 /// One entry for each model in the table, the choice kept where it is still there.
@@ -205,7 +234,7 @@ QString MetricTableView::contextLine() const
     }
     if (m_session->probe) {
         parts.append(words_label(*m_session->probe));
-        parts.append(tr("L = %1").arg(m_session->probe->length));
+        parts.append(tr("L %1").arg(m_session->probe->length));
     }
     parts.append(tr("\u00b1 standard error over words"));
     return parts.join(QStringLiteral(" \u00b7 "));
@@ -213,7 +242,40 @@ QString MetricTableView::contextLine() const
 
 void MetricTableView::setSharedCursor(SharedCursor*) {} // a table has no positions
 
-void MetricTableView::exportShown() {}
+QString MetricTableView::textOfShownRows(core::TableFormat format) const
+{
+    core::TableTextOptions options;
+    options.format = format;
+    return to_qstring(core::table_text(m_filter->shownRows(), options));
+}
+
+void MetricTableView::exportShown()
+{
+    auto* dialog = new QFileDialog(this, tr("Export table"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setFileMode(QFileDialog::AnyFile);
+    QStringList filters;
+    for (const CopyFormat& row : copy_formats)
+        filters.append(QCoreApplication::translate("tables", row.name_filter));
+    dialog->setNameFilters(filters);
+    const auto take_suffix = [dialog, filters](const QString& filter) {
+        const auto row = static_cast<std::size_t>(std::max<qsizetype>(filters.indexOf(filter), 0));
+        dialog->setDefaultSuffix(QLatin1String(copy_formats[row].suffix));
+    };
+    take_suffix(filters.first());
+    dialog->selectFile(QStringLiteral("properties"));
+    connect(dialog, &QFileDialog::filterSelected, dialog, take_suffix);
+    connect(dialog, &QFileDialog::fileSelected, this, &MetricTableView::writeTo);
+    dialog->open();
+}
+
+void MetricTableView::writeTo(const QString& path)
+{
+    const QString text = textOfShownRows(core::table_format_of(to_std(path)));
+    const core::Result<void> written = core::write_atomically(to_std(path), to_std(text));
+    if (!written) Q_EMIT failed(written.error(), tr("Writing %1").arg(path));
+}
 
 void MetricTableView::saveChoices(QSettings& settings) const
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/export/table_text.h"
 #include "ui/views/analysis_view.h"
 
 class QComboBox;
@@ -27,12 +28,16 @@ public:
     void saveChoices(QSettings& settings) const override;
     void restoreChoices(QSettings& settings) override;
 
+    /// Writes the rows shown to a file in the format of its extension.
+    void writeTo(const QString& path);
+
     [[nodiscard]] MetricTableModel* model() const { return m_model; }
     [[nodiscard]] MetricTableFilter* filter() const { return m_filter; }
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] QComboBox* quantityBox() const { return m_quantity; }
 
 private:
+    [[nodiscard]] QString textOfShownRows(core::TableFormat format) const;
     void takeModelNames();
     void applyFilter();
     void hideConstantColumns();

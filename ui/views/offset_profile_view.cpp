@@ -5,29 +5,13 @@
 
 #include <cmath>
 
+#include "ui/dialogs/export_dialog.h"
+#include "ui/figure/figure_provenance.h"
 #include "ui/plot/profile_plot.h"
 #include "ui/session_text.h"
 #include "ui/shared_cursor.h"
 
 namespace posiscope::ui {
-namespace {
-
-ProfileCurve curve_of(const core::DisplayMaps& maps)
-{
-    ProfileCurve curve;
-    const core::OffsetProfile& profile = maps.profile.profile;
-    curve.first_offset = profile.offsets.empty() ? 0 : profile.offsets.front();
-    curve.mean = profile.mean;
-    curve.spread = profile.standard_deviation;
-    if (maps.groups >= 2) curve.standard_error = maps.profile.standard_error;
-    if (std::isfinite(maps.white_band.width) && maps.white_band.width > 0)
-        curve.white_band = WhiteBandOffsets{static_cast<int>(std::lround(maps.white_band.first)),
-                                            static_cast<int>(std::lround(maps.white_band.last))};
-    return curve;
-}
-
-} // namespace
-
 OffsetProfileView::OffsetProfileView(QWidget* parent) : AnalysisView(parent), m_plot(new ProfilePlot(this))
 {
     auto* column = new QVBoxLayout(this);
@@ -40,7 +24,8 @@ void OffsetProfileView::setSession(std::shared_ptr<const core::Session> session)
     const bool same_maps = m_session && session && m_session->maps == session->maps;
     m_session = std::move(session);
     if (same_maps || !m_session || !m_session->maps) return;
-    m_plot->setProfile(curve_of(*m_session->maps), quantity_axis_label(m_session->display.quantity));
+    m_plot->setProfile(make_profile_curve(m_session->maps->profile, m_session->maps->white_band),
+                       quantity_axis_label(m_session->display.quantity));
     showCursor();
 }
 
@@ -73,7 +58,29 @@ void OffsetProfileView::showCursor()
     m_plot->setMarkedOffset(is_here ? place->offset : std::nullopt);
 }
 
-void OffsetProfileView::exportShown() {}
+FigureSpec OffsetProfileView::figure() const
+{
+    FigureSpec spec;
+    ProfileContent content;
+    content.curve = m_plot->profile();
+    content.quantity_label = quantity_axis_label(m_session->display.quantity);
+    content.first = m_plot->firstShown();
+    content.last = m_plot->lastShown();
+    spec.content = std::move(content);
+    spec.title = contextLine();
+    spec.provenance_json =
+        figure_provenance(*m_session->model, *m_session->probe, m_session->display, "offset_profile");
+    spec.suggested_name = QStringLiteral("offset_profile");
+    return spec;
+}
+
+void OffsetProfileView::exportShown()
+{
+    if (!m_session || !m_session->maps) return;
+    auto* dialog = new ExportDialog(figure(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
+}
 
 void OffsetProfileView::saveChoices(QSettings&) const {}
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "ui/figure/figure_spec.h"
 #include "ui/views/analysis_view.h"
 
 namespace posiscope::ui {
@@ -21,6 +22,8 @@ public:
     void saveChoices(QSettings& settings) const override;
     void restoreChoices(QSettings& settings) override;
 
+    /// What "Export" would write; the profile must be there.
+    [[nodiscard]] FigureSpec figure() const;
     [[nodiscard]] ProfilePlot* plot() const { return m_plot; }
 
 private:

@@ -9,7 +9,6 @@
 #include <QMenu>
 #include <QPainter>
 #include <QStyledItemDelegate>
-#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "ui/analysis_controller.h"
 #include "ui/models/open_models_model.h"
 #include "ui/theme.h"
+#include "ui/widgets/menu_button.h"
 #include "ui/widgets/section_label.h"
 #include "ui/widgets/symbol_icon.h"
 
@@ -37,15 +37,15 @@ public:
 
     void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override
     {
-        QStyleOptionViewItem plain = option;
-        initStyleOption(&plain, index);
-        plain.text.clear();
-        const QStyle* style = option.widget != nullptr ? option.widget->style() : QApplication::style();
-        style->drawControl(QStyle::CE_ItemViewItem, &plain, painter, option.widget);
-
-        const bool selected = option.state.testFlag(QStyle::State_Selected);
-        const QColor text = option.palette.color(selected ? QPalette::HighlightedText : QPalette::Text);
-        const QColor quiet = selected ? text : quiet_text_color(option.palette);
+        const QColor accent = option.palette.color(QPalette::Highlight);
+        const QColor text = option.palette.color(QPalette::Text);
+        const QColor quiet = quiet_text_color(option.palette);
+        if (option.state.testFlag(QStyle::State_Selected)) {
+            QColor tint = accent;
+            tint.setAlphaF(option.state.testFlag(QStyle::State_HasFocus) ? 0.26F : 0.14F);
+            painter->fillRect(option.rect, tint);
+            painter->fillRect(QRect(option.rect.topLeft(), QSize(3, option.rect.height())), accent);
+        }
         QRect rect = option.rect.adjusted(grid, grid / 2, -grid, 0);
         const auto draw = [&](const QFont& font, const QColor& color, const QString& line) {
             painter->setFont(font);
@@ -79,17 +79,13 @@ private:
 
 ModelListPanel::ModelListPanel(AnalysisController* controller, QMenu* open_menu, QWidget* parent)
     : QWidget(parent), m_controller(controller), m_model(new OpenModelsModel(controller, this)),
-      m_list(new QListView(this)), m_add_button(new QToolButton(this))
+      m_list(new QListView(this)), m_add_button(new MenuButton(this))
 {
     auto* title = new SectionLabel(tr("Models"), this);
     m_add_button->setIcon(symbol_icon(Symbol::add));
-    m_add_button->setAutoRaise(true);
     m_add_button->setMenu(open_menu);
-    m_add_button->setPopupMode(QToolButton::InstantPopup);
-    m_add_button->setFocusPolicy(Qt::StrongFocus);
     m_add_button->setToolTip(tr("Open a model, or drop a folder or file on the window"));
     m_add_button->setAccessibleName(tr("Open a model"));
-    m_add_button->setStyleSheet(QStringLiteral("QToolButton::menu-indicator { image: none; }"));
 
     m_list->setModel(m_model);
     m_list->setItemDelegate(new ModelDelegate(m_list));

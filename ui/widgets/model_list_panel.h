@@ -5,11 +5,11 @@
 
 class QListView;
 class QMenu;
-class QToolButton;
 
 namespace posiscope::ui {
 
 class AnalysisController;
+class MenuButton;
 class OpenModelsModel;
 
 /// MODELS at the left of the window: the open models, of which one is looked at.
@@ -32,7 +32,7 @@ private:
     AnalysisController* m_controller;
     OpenModelsModel* m_model;
     QListView* m_list;
-    QToolButton* m_add_button;
+    MenuButton* m_add_button;
     bool m_is_taking = false;
 };
 

@@ -19,7 +19,7 @@
 #include "ui/convert.h"
 #include "ui/theme.h"
 #include "ui/views/view_table.h"
-#include "ui/widgets/elided_label.h"
+#include "ui/widgets/menu_button.h"
 #include "ui/widgets/symbol_icon.h"
 
 namespace posiscope::ui {
@@ -72,10 +72,9 @@ private:
 
 Panel::Panel(SharedCursor* cursor, std::string_view view_id, QWidget* parent)
     : QFrame(parent), m_cursor(cursor), m_session(std::make_shared<const core::Session>()),
-      m_title(new QToolButton(this)), m_context(new ElidedLabel(this)),
-      m_export_button(new QToolButton(this)), m_fill_button(new QToolButton(this)),
-      m_pages(new QStackedWidget(this)), m_view_page(new QWidget(this)), m_message(new QLabel(this)),
-      m_open_button(nullptr), m_veil(nullptr)
+      m_title(new MenuButton(this)), m_context(new QLabel(this)), m_export_button(new QToolButton(this)),
+      m_fill_button(new QToolButton(this)), m_pages(new QStackedWidget(this)), m_view_page(new QWidget(this)),
+      m_message(new QLabel(this)), m_open_button(nullptr), m_veil(nullptr)
 {
     setObjectName(QStringLiteral("panel"));
     buildHead();
@@ -115,9 +114,6 @@ Panel::Panel(SharedCursor* cursor, std::string_view view_id, QWidget* parent)
 
 void Panel::buildHead()
 {
-    m_title->setPopupMode(QToolButton::InstantPopup);
-    m_title->setAutoRaise(true);
-    m_title->setFocusPolicy(Qt::StrongFocus);
     QFont bold = m_title->font();
     bold.setBold(true);
     m_title->setFont(bold);
@@ -156,6 +152,9 @@ void Panel::buildHead()
     QFont small = m_context->font();
     small.setPointSizeF(small.pointSizeF() * 0.88);
     m_context->setFont(small);
+    m_context->setTextFormat(Qt::PlainText);
+    m_context->setWordWrap(
+        true); // a narrow panel takes two lines: a picture without its settings says little
     m_context->setForegroundRole(QPalette::PlaceholderText);
 
     auto* row = new QHBoxLayout;
@@ -192,8 +191,9 @@ void Panel::setView(std::string_view view_id)
     m_view_page->layout()->addWidget(m_view);
     connect(m_view, &AnalysisView::needsChanged, this, &Panel::needsChanged);
     connect(m_view, &AnalysisView::contextChanged, this, &Panel::showContext);
+    connect(m_view, &AnalysisView::headChosen, this, &Panel::headChosen);
     connect(m_view, &AnalysisView::failed, this, &Panel::failed);
-    m_title->setText(view_title(*row) + u' ');
+    m_title->setText(view_title(*row));
     m_title->setAccessibleName(tr("View: %1").arg(view_title(*row)));
     setAccessibleName(tr("Panel: %1").arg(view_title(*row)));
     for (QAction* action : m_title->menu()->actions())
@@ -240,7 +240,7 @@ void Panel::setObstacle(const QString& sentence)
 
 void Panel::exportShown()
 {
-    if (m_row->applies(*m_session) && m_view->canExport()) m_view->exportShown();
+    if (m_export_button->isEnabled()) m_view->exportShown();
 }
 
 void Panel::setFilled(bool filled)
@@ -270,7 +270,9 @@ QString Panel::contextLine() const
 
 void Panel::showContext()
 {
-    m_context->setText(m_row->applies(*m_session) ? m_view->contextLine() : QString());
+    const bool has_picture = m_row->applies(*m_session);
+    m_context->setText(has_picture ? m_view->contextLine() : QString());
+    m_export_button->setEnabled(has_picture && m_view->canExport());
 }
 
 void Panel::showState()
@@ -279,8 +281,6 @@ void Panel::showState()
     const bool has_picture = m_row->applies(*m_session);
     const bool shows_view = has_picture || now == State::working;
     m_pages->setCurrentIndex(shows_view ? 0 : 1);
-    m_export_button->setVisible(m_view->canExport());
-    m_export_button->setEnabled(has_picture);
     if (now == State::working) {
         if (m_veil->isHidden() && !m_veil_delay.isActive()) {
             m_veil->setProgress(tr("Working\u2026"), 0, 0);

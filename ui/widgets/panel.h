@@ -21,6 +21,7 @@ class QToolButton;
 namespace posiscope::ui {
 
 class AnalysisView;
+class MenuButton;
 class PanelVeil;
 class SharedCursor;
 struct ViewRow;
@@ -65,6 +66,7 @@ Q_SIGNALS:
     void viewChanged();
     void needsChanged();
     void openRequested();
+    void headChosen(int head);
     void failed(const posiscope::core::Error& error, const QString& subject);
 
 protected:
@@ -85,7 +87,7 @@ private:
     bool m_is_picture_busy = false;
     bool m_are_metrics_busy = false;
 
-    QToolButton* m_title;
+    MenuButton* m_title;
     QLabel* m_context;
     QToolButton* m_export_button;
     QToolButton* m_fill_button;

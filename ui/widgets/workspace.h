@@ -57,6 +57,7 @@ Q_SIGNALS:
     void needsChanged();
     void layoutChanged();
     void openRequested();
+    void headChosen(int head);
     void failed(const posiscope::core::Error& error, const QString& subject);
 
 protected:

@@ -131,8 +131,7 @@ struct PdfImage {
 std::vector<PdfImage> pdf_images(const QByteArray& pdf)
 {
     std::vector<PdfImage> images;
-    static const QRegularExpression page_content(
-        QStringLiteral("/Type /Page\n/Parent.*\n/Contents (\\d+) 0 R"));
+    static const QRegularExpression page_content(QStringLiteral("/Type /Page\\s[^>]*?/Contents (\\d+) 0 R"));
     const int content = page_content.match(QString::fromLatin1(pdf)).captured(1).toInt();
     QTransform now;
     QList<QTransform> saved;

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QAbstractItemModelTester>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <limits>
+#include <memory>
+
+#include "core/metrics/metric_list.h"
+#include "ui/analysis_controller.h"
+#include "ui/models/metric_table_model.h"
+#include "ui/models/open_models_model.h"
+#include "ui/views/metric_table_view.h"
+
+using namespace posiscope;
+using ui::MetricTableFilter;
+using ui::MetricTableModel;
+
+namespace {
+
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+
+core::MetricRow row_of(const std::string& model, core::Quantity quantity, double value, double error)
+{
+    core::MetricRow row;
+    row.model = model;
+    row.stack = "encoder";
+    row.quantity = quantity;
+    row.values.assign(core::metric_list().size(), core::MetricValue{value, error});
+    return row;
+}
+
+std::shared_ptr<const core::MetricTable> table_of(std::vector<core::MetricRow> rows)
+{
+    return std::make_shared<const core::MetricTable>(core::MetricTable{std::move(rows)});
+}
+
+} // namespace
+
+class TestUiModels : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void metric_table_is_a_sound_model()
+    {
+        MetricTableModel model;
+        MetricTableFilter filter;
+        filter.setSourceModel(&model);
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+        const QAbstractItemModelTester filter_tester(&filter,
+                                                     QAbstractItemModelTester::FailureReportingMode::Fatal);
+        model.setTable(table_of({row_of("a", core::Quantity::logits, 0.25, undefined)}));
+        // The same rows with new values keep selections: no reset.
+        QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
+        QSignalSpy changed(&model, &QAbstractItemModel::dataChanged);
+        model.setTable(table_of({row_of("a", core::Quantity::logits, 0.25, 0.0123)}));
+        QCOMPARE(reset.size(), 0);
+        QCOMPARE(changed.size(), 1);
+        model.setTable(table_of({row_of("a", core::Quantity::logits, 0.25, 0.0123),
+                                 row_of("b", core::Quantity::probabilities, 0.5, 0.01)}));
+        QCOMPARE(reset.size(), 1);
+        model.setTable(nullptr);
+        QCOMPARE(model.rowCount(), 0);
+    }
+
+    void numbers_have_equal_decimals_and_undefined_is_a_dash()
+    {
+        MetricTableModel model;
+        auto flat = row_of("flat", core::Quantity::logits, undefined, undefined);
+        flat.flat = true;
+        model.setTable(table_of({row_of("a", core::Quantity::logits, 0.25, 0.0123), flat,
+                                 row_of("c", core::Quantity::logits, -0.00001, undefined)}));
+        const int column = MetricTableModel::first_metric;
+        QCOMPARE(model.index(0, column).data().toString(), QStringLiteral("0.250 \u00b1 0.0123"));
+        QCOMPARE(model.index(1, column).data().toString(), QStringLiteral("\u2013"));
+        QVERIFY(model.index(1, column).data(Qt::ToolTipRole).toString().contains(QStringLiteral("flat")));
+        QCOMPARE(model.index(2, column).data().toString(), QStringLiteral("0.000")); // not "-0.000"
+        QVERIFY(model.index(0, column)
+                    .data(Qt::TextAlignmentRole)
+                    .value<Qt::Alignment>()
+                    .testFlag(Qt::AlignRight));
+        QVERIFY(model.headerData(column, Qt::Horizontal, Qt::ToolTipRole)
+                    .toString()
+                    .contains(QString::fromUtf8(core::metric_list()[0].label.data())));
+    }
+
+    void undefined_sorts_last_in_either_order()
+    {
+        MetricTableModel model;
+        MetricTableFilter filter;
+        filter.setSourceModel(&model);
+        model.setTable(table_of({row_of("none", core::Quantity::logits, undefined, undefined),
+                                 row_of("high", core::Quantity::logits, 0.9, 0.1),
+                                 row_of("low", core::Quantity::logits, 0.1, 0.1)}));
+        const auto order = [&] {
+            QStringList names;
+            for (int row = 0; row < filter.rowCount(); ++row)
+                names.append(filter.index(row, 0).data().toString());
+            return names.join(u' ');
+        };
+        filter.sort(MetricTableModel::first_metric, Qt::AscendingOrder);
+        QCOMPARE(order(), QStringLiteral("low high none"));
+        filter.sort(MetricTableModel::first_metric, Qt::DescendingOrder);
+        QCOMPARE(order(), QStringLiteral("high low none"));
+        QCOMPARE(filter.shownRows().rows.front().model, std::string("high"));
+    }
+
+    void rows_are_filtered()
+    {
+        MetricTableModel model;
+        MetricTableFilter filter;
+        filter.setSourceModel(&model);
+        model.setTable(table_of({row_of("a", core::Quantity::logits, 0.1, 0.0),
+                                 row_of("a", core::Quantity::probabilities, 0.2, 0.0),
+                                 row_of("b", core::Quantity::logits, 0.3, 0.0)}));
+        filter.setQuantity(core::Quantity::logits);
+        QCOMPARE(filter.rowCount(), 2);
+        filter.setModelName(QStringLiteral("b"));
+        QCOMPARE(filter.rowCount(), 1);
+        filter.setQuantity(std::nullopt);
+        filter.setModelName({});
+        QCOMPARE(filter.rowCount(), 3);
+    }
+
+    void the_table_is_written_as_its_name_asks()
+    {
+        QTemporaryDir folder;
+        QVERIFY(folder.isValid());
+        ui::MetricTableView view;
+        auto session = std::make_shared<core::Session>();
+        session->metrics = table_of({row_of("some_model", core::Quantity::logits, 0.25, 0.0123)});
+        view.setSession(session);
+        const auto content = [&](const QString& name) {
+            view.writeTo(folder.filePath(name));
+            QFile file(folder.filePath(name));
+            return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
+        };
+        QVERIFY(content(QStringLiteral("t.csv")).contains(QStringLiteral("some_model,encoder")));
+        QVERIFY(content(QStringLiteral("t.md")).startsWith(u'|'));
+        QVERIFY(content(QStringLiteral("t.tex")).contains(QStringLiteral("some\\_model")));
+        QSignalSpy failed(&view, &ui::AnalysisView::failed);
+        view.writeTo(folder.filePath(QStringLiteral("no/such/folder/t.csv")));
+        QCOMPARE(failed.size(), 1);
+    }
+
+    void open_models_is_a_sound_model()
+    {
+        ui::AnalysisController controller;
+        ui::OpenModelsModel model(&controller);
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+        QCOMPARE(model.currentRow(), -1);
+        controller.open(QStringLiteral(POSISCOPE_TEST_DATA "/families/bert"));
+        QTRY_COMPARE_WITH_TIMEOUT(model.rowCount(), 1, 30'000);
+        QCOMPARE(model.currentRow(), 0);
+        QCOMPARE(model.index(0).data().toString(), QStringLiteral("bert"));
+        QVERIFY(model.index(0)
+                    .data(ui::OpenModelsModel::sizes_role)
+                    .toString()
+                    .contains(QStringLiteral("4 heads")));
+        controller.open(
+            QStringLiteral(POSISCOPE_TEST_DATA "/families/bert")); // again: read afresh, not listed twice
+        QTRY_VERIFY_WITH_TIMEOUT(!controller.isOpening(), 30'000);
+        QCOMPARE(model.rowCount(), 1);
+        controller.close(model.index(0).data(ui::OpenModelsModel::id_role).toInt());
+        QCOMPARE(model.rowCount(), 0);
+    }
+};
+
+QTEST_MAIN(TestUiModels)
+#include "tst_ui_models.moc"
