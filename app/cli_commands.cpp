@@ -108,24 +108,26 @@ json info_object(const core::OpenModel& model)
 void print_info(const core::OpenModel& model)
 {
     const core::Checkpoint& checkpoint = *model.checkpoint;
-    print_line(checkpoint.display_name() + ": " + model.architecture.family_label + ", " + checkpoint.format());
+    print_line(checkpoint.display_name() + ": " + model.architecture.family_label + ", " +
+               checkpoint.format());
     for (const core::Stack& stack : model.architecture.stacks) {
-        print_line("  " + stack.id + (stack.causal ? " (causal)" : "") + ": positions " + stack.scheme_label +
-                   (stack.length_limit ? ", " + std::to_string(*stack.length_limit) + " rows" : std::string{}) +
-                   "; layers " + std::to_string(stack.layers) +
-                   (stack.layers_present < stack.layers ? " (" + std::to_string(stack.layers_present) + " here)"
-                                                        : std::string{}) +
-                   ", heads " + std::to_string(stack.heads) + " of " + std::to_string(stack.head_dim) +
-                   ", hidden size " + std::to_string(stack.hidden_size));
+        print_line(
+            "  " + stack.id + (stack.causal ? " (causal)" : "") + ": positions " + stack.scheme_label +
+            (stack.length_limit ? ", " + std::to_string(*stack.length_limit) + " rows" : std::string{}) +
+            "; layers " + std::to_string(stack.layers) +
+            (stack.layers_present < stack.layers ? " (" + std::to_string(stack.layers_present) + " here)"
+                                                 : std::string{}) +
+            ", heads " + std::to_string(stack.heads) + " of " + std::to_string(stack.head_dim) +
+            ", hidden size " + std::to_string(stack.hidden_size));
     }
     print_line("  vocabulary: " + std::to_string(model.architecture.vocabulary_size) + " rows, " +
                std::to_string(model.vocabulary.drawable_count()) + " words that may be drawn");
     print_line("  tensors:");
     for (const core::TensorInfo& tensor : checkpoint.tensors())
-        print_line("    " + core::printable(tensor.name) + "  " + std::string(core::dtype_name(tensor.dtype)) + " " +
-                   core::shape_text(tensor.shape));
-    print_line("  " + std::to_string(checkpoint.bytes_read()) + " of " + std::to_string(checkpoint.file_size()) +
-               " bytes read");
+        print_line("    " + core::printable(tensor.name) + "  " +
+                   std::string(core::dtype_name(tensor.dtype)) + " " + core::shape_text(tensor.shape));
+    print_line("  " + std::to_string(checkpoint.bytes_read()) + " of " +
+               std::to_string(checkpoint.file_size()) + " bytes read");
 }
 
 /// One checkpoint's probe with what is measured beside it.
@@ -191,9 +193,8 @@ json probe_object(const Probed& probed)
     object["threads"] = core::thread_count();
     object["warnings"] = as_json(probed.warnings);
     object["metrics"] = probed.metrics;
-    object["timing"] = {{"open_s", probed.open_seconds},
-                        {"probe_s", probe.seconds},
-                        {"metrics_s", probed.metrics_seconds}};
+    object["timing"] = {
+        {"open_s", probed.open_seconds}, {"probe_s", probe.seconds}, {"metrics_s", probed.metrics_seconds}};
     object["bytes_read"] = probed.model->checkpoint->bytes_read();
     return object;
 }
@@ -213,7 +214,8 @@ Result<void> write_results(const Probed& probed, const ProbeCommandArguments& ar
         return core::write_npy(folder / (name + ".npy"), map);
     };
     const auto write_text = [&](const std::string& name, const json& object) {
-        return core::write_atomically(folder / name, object.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+        return core::write_atomically(folder / name,
+                                      object.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
     };
     if (auto done = write_map("attention_logits", probe.attention_logits); !done) return done;
     if (auto done = write_map("attention_probabilities", probe.attention_probabilities); !done) return done;
@@ -221,7 +223,8 @@ Result<void> write_results(const Probed& probed, const ProbeCommandArguments& ar
         if (auto done = write_map("terms_" + term.id, term.values); !done) return done;
     if (arguments.groups) {
         if (auto done = write_map("groups_logits", probe.groups.attention_logits); !done) return done;
-        if (auto done = write_map("groups_probabilities", probe.groups.attention_probabilities); !done) return done;
+        if (auto done = write_map("groups_probabilities", probe.groups.attention_probabilities); !done)
+            return done;
     }
     if (auto done = write_text("metrics.json", probed.metrics); !done) return done;
     return write_text("provenance.json", core::provenance(*probed.model, probe));
@@ -231,25 +234,27 @@ void print_probe(const Probed& probed)
 {
     const core::ProbeResult& probe = probed.probe;
     char line[256];
-    print_line(probe.model_name + ": " + probe.family + ", " + probe.scheme + ", " + probe.options.stack + " layer " +
-               std::to_string(probe.options.layer) + ", L = " + std::to_string(probe.length) + ", " +
-               core::counted(probe.word_ids.size(), "word", "words") + ", " +
+    print_line(probe.model_name + ": " + probe.family + ", " + probe.scheme + ", " + probe.options.stack +
+               " layer " + std::to_string(probe.options.layer) + ", L = " + std::to_string(probe.length) +
+               ", " + core::counted(probe.word_ids.size(), "word", "words") + ", " +
                std::string(core::probe_way_name(probe.way)) + " on " + probe.device);
-    std::snprintf(line, sizeof(line), "  open %.1f ms, probe %.1f ms, metrics %.1f ms", 1e3 * probed.open_seconds,
-                  1e3 * probe.seconds, 1e3 * probed.metrics_seconds);
+    std::snprintf(line, sizeof(line), "  open %.1f ms, probe %.1f ms, metrics %.1f ms",
+                  1e3 * probed.open_seconds, 1e3 * probe.seconds, 1e3 * probed.metrics_seconds);
     print_line(line);
     for (const core::Quantity quantity :
          {core::Quantity::constants_removed, core::Quantity::logits, core::Quantity::probabilities}) {
         const auto all = core::quantity_map(probe, quantity, core::mean_of_heads, core::PositionChoice::all);
-        const auto rest = core::quantity_map(probe, quantity, core::mean_of_heads, core::PositionChoice::without_first);
+        const auto rest =
+            core::quantity_map(probe, quantity, core::mean_of_heads, core::PositionChoice::without_first);
         if (all.length == 0) continue;
-        print_line("  " + std::string(core::quantity_id(quantity)) + ", mean of heads (all positions, without first)");
+        print_line("  " + std::string(core::quantity_id(quantity)) +
+                   ", mean of heads (all positions, without first)");
         for (const core::Metric& metric : core::metric_list()) {
             const double value = metric.evaluate(all, quantity);
             const double without = metric.evaluate(rest, quantity);
             if (std::isnan(value) && std::isnan(without)) continue;
-            std::snprintf(line, sizeof(line), "    %-44s %10.4f %10.4f", std::string(metric.label).c_str(), value,
-                          without);
+            std::snprintf(line, sizeof(line), "    %-44s %10.4f %10.4f", std::string(metric.label).c_str(),
+                          value, without);
             print_line(line);
         }
     }
@@ -269,8 +274,10 @@ std::optional<core::Grid> parse_grid(const std::string& text)
     if (parts.size() != 2) return std::nullopt;
     std::size_t sizes[2] = {0, 0};
     for (std::size_t n = 0; n < 2; ++n) {
-        const auto [end, fault] = std::from_chars(parts[n].data(), parts[n].data() + parts[n].size(), sizes[n]);
-        if (fault != std::errc{} || end != parts[n].data() + parts[n].size() || sizes[n] == 0) return std::nullopt;
+        const auto [end, fault] =
+            std::from_chars(parts[n].data(), parts[n].data() + parts[n].size(), sizes[n]);
+        if (fault != std::errc{} || end != parts[n].data() + parts[n].size() || sizes[n] == 0)
+            return std::nullopt;
     }
     return core::Grid{sizes[0], sizes[1]};
 }
@@ -295,14 +302,16 @@ Result<core::PositionMap> map_from_file(const MetricsArguments& arguments)
     for (std::size_t n = 0; n < array->values.size(); ++n) {
         if (std::isinf(array->values[n]))
             return Error{ErrorCode::numeric_failure,
-                         core::in_quotes(arguments.map) + " holds an infinite value at entry " + std::to_string(n) +
+                         core::in_quotes(arguments.map) + " holds an infinite value at entry " +
+                             std::to_string(n) +
                              "; finite numbers, and NaN for entries that do not exist, were expected",
                          "reading a map"};
         map.values[n % map.values.size()] += array->values[n] / static_cast<double>(heads);
     }
     if (arguments.causal)
         for (std::size_t i = 0; i < map.length; ++i)
-            for (std::size_t j = i + 1; j < map.length; ++j) map(i, j) = std::numeric_limits<double>::quiet_NaN();
+            for (std::size_t j = i + 1; j < map.length; ++j)
+                map(i, j) = std::numeric_limits<double>::quiet_NaN();
     return map;
 }
 
@@ -311,8 +320,11 @@ void print_report(const json& report, const std::string& prefix)
 {
     for (const auto& [key, value] : report.items()) {
         const std::string name = prefix.empty() ? key : prefix + "." + key;
-        if (value.is_object()) print_report(value, name);
-        else if (!value.is_array()) print_line("  " + name + std::string(name.size() < 56 ? 56 - name.size() : 1, ' ') + value.dump());
+        if (value.is_object())
+            print_report(value, name);
+        else if (!value.is_array())
+            print_line("  " + name + std::string(name.size() < 56 ? 56 - name.size() : 1, ' ') +
+                       value.dump());
     }
 }
 
@@ -323,8 +335,10 @@ int run_info(const InfoArguments& arguments, const core::RunContext& ctx)
     const auto model = core::open_model(arguments.checkpoint, ctx);
     if (!model) return fail(model.error());
     warn((*model)->warnings);
-    if (arguments.json) print(info_object(**model));
-    else print_info(**model);
+    if (arguments.json)
+        print(info_object(**model));
+    else
+        print_info(**model);
     return exit_done;
 }
 
@@ -339,10 +353,13 @@ int run_probe(const ProbeCommandArguments& arguments, const core::RunContext& ct
         if (!arguments.out.empty()) {
             std::filesystem::path folder = arguments.out;
             if (arguments.checkpoints.size() > 1) folder /= unused_name(probed->probe.model_name, used);
-            if (auto written = write_results(*probed, arguments, folder); !written) return fail(written.error());
+            if (auto written = write_results(*probed, arguments, folder); !written)
+                return fail(written.error());
         }
-        if (arguments.json) results.push_back(probe_object(*probed));
-        else print_probe(*probed);
+        if (arguments.json)
+            results.push_back(probe_object(*probed));
+        else
+            print_probe(*probed);
     }
     if (arguments.json) print(results.size() == 1 ? results.front() : json{{"results", results}});
     return exit_done;
@@ -367,8 +384,10 @@ int run_metrics(const MetricsArguments& arguments, const core::RunContext&)
                          " patches, but the map has " + std::to_string(map->length) + " positions",
                      "options"});
     const json report = core::map_report(*map, arguments.probabilities, grid);
-    if (arguments.json) print(report);
-    else print_report(report, "");
+    if (arguments.json)
+        print(report);
+    else
+        print_report(report, "");
     return exit_done;
 }
 

@@ -62,8 +62,8 @@ public:
         const int percent = static_cast<int>(100 * progress.done / progress.total);
         if (percent == m_percent) return;
         m_percent = percent;
-        std::fprintf(stderr, "\r%-12.*s %3d %%", static_cast<int>(progress.stage.size()), progress.stage.data(),
-                     percent);
+        std::fprintf(stderr, "\r%-12.*s %3d %%", static_cast<int>(progress.stage.size()),
+                     progress.stage.data(), percent);
         if (progress.done >= progress.total) std::fputs("\r                  \r", stderr);
         std::fflush(stderr);
     }
@@ -79,8 +79,9 @@ int run(int argc, char** argv)
     program.name("posiscope-cli");
     program.set_version_flag("--version", std::string("posiscope-cli ") + core::version);
     program.require_subcommand(1);
-    program.footer("CHECKPOINT is a folder with config.json and model.safetensors, a weight file with the config\n"
-                   "beside it, or sample:NAME. Exit status: 0 done, 1 input refused, 2 wrong usage, 130 interrupted.");
+    program.footer(
+        "CHECKPOINT is a folder with config.json and model.safetensors, a weight file with the config\n"
+        "beside it, or sample:NAME. Exit status: 0 done, 1 input refused, 2 wrong usage, 130 interrupted.");
 
     app::InfoArguments info;
     CLI::App* info_command = program.add_subcommand("info", "Say what a checkpoint holds");
@@ -102,8 +103,10 @@ int run(int argc, char** argv)
 
     app::MetricsArguments metrics;
     CLI::App* metrics_command = program.add_subcommand("metrics", "Property metrics of a map in a .npy file");
-    metrics_command->add_option("MAP", metrics.map, "[L, L], or [heads, L, L], which is averaged over heads")->required();
-    metrics_command->add_flag("--probabilities", metrics.probabilities, "The map holds attention probabilities");
+    metrics_command->add_option("MAP", metrics.map, "[L, L], or [heads, L, L], which is averaged over heads")
+        ->required();
+    metrics_command->add_flag("--probabilities", metrics.probabilities,
+                              "The map holds attention probabilities");
     metrics_command->add_flag("--causal", metrics.causal, "Keys after the query do not exist");
     metrics_command->add_option("--grid", metrics.grid, "Rows and columns of image patches: 14x14");
     metrics_command->add_flag("--json", metrics.json, "Print one JSON object");

@@ -58,7 +58,8 @@ core::Result<core::ProbeOptions> probe_options(const ProbeArguments& arguments, 
     if (!arguments.length_given && stack != nullptr && stack->length_limit &&
         *stack->length_limit < options.length) {
         options.length = *stack->length_limit;
-        warnings.push_back("the length is " + std::to_string(options.length) + ", all that the position table of " +
+        warnings.push_back("the length is " + std::to_string(options.length) +
+                           ", all that the position table of " +
                            core::in_quotes(model.checkpoint->display_name()) + " has rows for");
     }
 
@@ -69,13 +70,15 @@ core::Result<core::ProbeOptions> probe_options(const ProbeArguments& arguments, 
         options.words.ids = arguments.word_ids;
     } else if (!arguments.words.empty()) {
         const std::string& text = arguments.words;
-        const bool number = std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+        const bool number =
+            std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
         if (number) {
             const auto [end, fault] =
                 std::from_chars(text.data(), text.data() + text.size(), options.words.count);
             if (fault != std::errc{})
                 return core::Error{core::ErrorCode::invalid_argument,
-                                   "--words " + core::in_quotes(text, 40) + " is too large a number", "options"};
+                                   "--words " + core::in_quotes(text, 40) + " is too large a number",
+                                   "options"};
         } else {
             options.words.kind = core::WordSelection::Kind::listed;
             for (const std::string_view word : core::split(text, ','))

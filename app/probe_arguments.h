@@ -17,7 +17,7 @@ namespace posiscope::app {
 /// The probe's command-line options, the same for every command that runs a probe.
 struct ProbeArguments {
     std::int64_t length = default_length;
-    std::string words;               ///< a number of words to draw, or words separated by commas
+    std::string words; ///< a number of words to draw, or words separated by commas
     std::vector<std::int64_t> word_ids;
     bool all_words = false;
     std::uint64_t seed = 0;

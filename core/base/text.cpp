@@ -18,9 +18,12 @@ std::size_t decode(std::string_view text, std::size_t at, std::uint32_t& code_po
         return 1;
     }
     std::size_t length = 0;
-    if (lead >= 0xC2 && lead <= 0xDF) length = 2;
-    else if (lead >= 0xE0 && lead <= 0xEF) length = 3;
-    else if (lead >= 0xF0 && lead <= 0xF4) length = 4;
+    if (lead >= 0xC2 && lead <= 0xDF)
+        length = 2;
+    else if (lead >= 0xE0 && lead <= 0xEF)
+        length = 3;
+    else if (lead >= 0xF0 && lead <= 0xF4)
+        length = 4;
     if (length == 0 || at + length > text.size()) return 0;
     code_point = lead & (0x7Fu >> length);
     for (std::size_t k = 1; k < length; ++k) {
@@ -55,8 +58,10 @@ std::string printable(std::string_view text, std::size_t max_length)
             out += escape.data();
             ++at;
         } else if (is_unsafe(code_point)) {
-            if (code_point < 0x80) std::snprintf(escape.data(), escape.size(), "\\x%02X", code_point);
-            else std::snprintf(escape.data(), escape.size(), "\\u{%04X}", code_point);
+            if (code_point < 0x80)
+                std::snprintf(escape.data(), escape.size(), "\\x%02X", code_point);
+            else
+                std::snprintf(escape.data(), escape.size(), "\\u{%04X}", code_point);
             out += escape.data();
             at += length;
         } else {

@@ -65,7 +65,9 @@ private:
 
 class MemorySource final : public ByteSource {
 public:
-    MemorySource(std::string name, std::span<const std::byte> bytes) : m_name(std::move(name)), m_bytes(bytes) {}
+    MemorySource(std::string name, std::span<const std::byte> bytes) : m_name(std::move(name)), m_bytes(bytes)
+    {
+    }
 
     [[nodiscard]] std::uint64_t size() const override { return m_bytes.size(); }
     [[nodiscard]] std::string name() const override { return m_name; }
@@ -88,7 +90,8 @@ Result<void> ByteSource::read(std::uint64_t offset, std::span<std::byte> out) co
     if (offset > size() || out.size() > size() - offset)
         return Error{ErrorCode::unreadable,
                      in_quotes(name()) + " has " + std::to_string(size()) + " bytes; bytes " +
-                         std::to_string(offset) + " to " + std::to_string(offset + out.size()) + " were asked for",
+                         std::to_string(offset) + " to " + std::to_string(offset + out.size()) +
+                         " were asked for",
                      "reading a file"};
     if (out.empty()) return {};
     m_bytes_read.fetch_add(out.size(), std::memory_order_relaxed);
@@ -126,7 +129,8 @@ Result<std::shared_ptr<const ByteSource>> open_file(const std::filesystem::path&
         const bool directory = S_ISDIR(status.st_mode);
         ::close(descriptor);
         return Error{ErrorCode::unreadable,
-                     shown + " is " + (directory ? "a folder" : "not a regular file") + "; a file was expected",
+                     shown + " is " + (directory ? "a folder" : "not a regular file") +
+                         "; a file was expected",
                      "opening a file"};
     }
     return std::shared_ptr<const ByteSource>(std::make_shared<FileSource>(descriptor, status, path.string()));

@@ -58,12 +58,13 @@ Result<Place> find_place(const std::string& location)
         for (const std::string& name : place.store->names())
             if (name.ends_with(".safetensors")) candidates.push_back(name);
         if (candidates.size() != 1)
-            return Error{ErrorCode::not_found,
-                         "the folder " + in_quotes(location) + " has no file '" + std::string(weights_file) + "'" +
-                             (candidates.empty() ? ""
-                                                 : "; open one of its weight files instead: " +
-                                                       join_for_message(candidates)),
-                         "opening a checkpoint"};
+            return Error{
+                ErrorCode::not_found,
+                "the folder " + in_quotes(location) + " has no file '" + std::string(weights_file) + "'" +
+                    (candidates.empty()
+                         ? ""
+                         : "; open one of its weight files instead: " + join_for_message(candidates)),
+                "opening a checkpoint"};
         place.weights = candidates.front();
     }
     return place;
@@ -88,7 +89,8 @@ Result<ConfigJson> read_config(const FileStore& store, std::vector<std::string>&
     if (!root->is_object())
         return Error{ErrorCode::corrupt_file, in_quotes(file_name) + " is not a JSON object", "config"};
     for (const std::string& key : duplicates)
-        warnings.push_back(in_quotes(file_name) + " gives " + in_quotes(key) + " twice; the last value is taken");
+        warnings.push_back(in_quotes(file_name) + " gives " + in_quotes(key) +
+                           " twice; the last value is taken");
     return ConfigJson(*root, file_name);
 }
 
@@ -117,7 +119,8 @@ Checkpoint::Checkpoint(std::string location, std::string display_name, std::shar
     : m_location(std::move(location)), m_display_name(std::move(display_name)), m_store(std::move(store)),
       m_tensor_file(std::move(tensor_file)), m_config(std::move(config)), m_warnings(m_tensor_file.warnings)
 {
-    for (std::size_t n = 0; n < m_tensor_file.tensors.size(); ++n) m_by_name.emplace(m_tensor_file.tensors[n].name, n);
+    for (std::size_t n = 0; n < m_tensor_file.tensors.size(); ++n)
+        m_by_name.emplace(m_tensor_file.tensors[n].name, n);
 }
 
 std::string Checkpoint::weights_name() const
@@ -165,7 +168,8 @@ Result<HostTensor> Checkpoint::read_rows(std::string_view name, std::span<const 
     const TensorInfo& info = **found;
     if (info.shape.size() != 2)
         return Error{ErrorCode::shape_mismatch,
-                     "tensor " + in_quotes(name) + " has shape " + shape_text(info.shape) + "; a matrix was expected",
+                     "tensor " + in_quotes(name) + " has shape " + shape_text(info.shape) +
+                         "; a matrix was expected",
                      "reading rows of a tensor"};
     const auto cols = static_cast<std::size_t>(info.shape[1]);
     const std::size_t row_bytes = cols * dtype_size(info.dtype);
@@ -173,12 +177,13 @@ Result<HostTensor> Checkpoint::read_rows(std::string_view name, std::span<const 
     for (std::size_t n = 0; n < rows.size();) {
         if (rows[n] < 0 || rows[n] >= info.shape[0])
             return Error{ErrorCode::invalid_argument,
-                         "tensor " + in_quotes(name) + " has " + std::to_string(info.shape[0]) + " rows; row " +
-                             std::to_string(rows[n]) + " was asked for",
+                         "tensor " + in_quotes(name) + " has " + std::to_string(info.shape[0]) +
+                             " rows; row " + std::to_string(rows[n]) + " was asked for",
                          "reading rows of a tensor"};
         // Neighbouring rows in one read.
         std::size_t together = 1;
-        while (n + together < rows.size() && rows[n + together] == rows[n] + static_cast<std::int64_t>(together) &&
+        while (n + together < rows.size() &&
+               rows[n + together] == rows[n] + static_cast<std::int64_t>(together) &&
                rows[n + together] < info.shape[0] && together * row_bytes < 4'000'000)
             ++together;
         const std::uint64_t begin = info.begin + static_cast<std::uint64_t>(rows[n]) * row_bytes;

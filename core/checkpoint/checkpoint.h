@@ -65,7 +65,8 @@ public:
     [[nodiscard]] Result<HostTensor> read(std::string_view name) const;
     /// Rows `rows` of a matrix, in that order: [rows.size(), cols]. Reads those rows only.
     /// @error not_found, shape_mismatch (no matrix), invalid_argument (no such row), unreadable
-    [[nodiscard]] Result<HostTensor> read_rows(std::string_view name, std::span<const std::int64_t> rows) const;
+    [[nodiscard]] Result<HostTensor> read_rows(std::string_view name,
+                                               std::span<const std::int64_t> rows) const;
 
     /// Bytes read so far from the files that hold tensors, headers included.
     [[nodiscard]] std::uint64_t bytes_read() const;
@@ -78,7 +79,8 @@ public:
 private:
     [[nodiscard]] Result<const TensorInfo*> require(std::string_view name) const;
     /// out.size() elements of a tensor from byte `begin` of its source on, as float32.
-    [[nodiscard]] Result<void> read_values(const TensorInfo& info, std::uint64_t begin, std::span<float> out) const;
+    [[nodiscard]] Result<void> read_values(const TensorInfo& info, std::uint64_t begin,
+                                           std::span<float> out) const;
 
     std::string m_location;
     std::string m_display_name;

@@ -38,7 +38,8 @@ std::string range_text(double least, double most)
 
 } // namespace
 
-Result<json> parse_json(std::string_view text, const std::string& what, std::vector<std::string>* duplicate_keys)
+Result<json> parse_json(std::string_view text, const std::string& what,
+                        std::vector<std::string>* duplicate_keys)
 {
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
     if (trimmed(text).empty())
@@ -59,7 +60,8 @@ Result<json> parse_json(std::string_view text, const std::string& what, std::vec
         return json::parse(text.begin(), text.end(), watch);
     } catch (const TooDeep&) {
         return Error{ErrorCode::corrupt_file,
-                     what + " nests more than " + std::to_string(deepest_nesting) + " levels deep", "reading JSON"};
+                     what + " nests more than " + std::to_string(deepest_nesting) + " levels deep",
+                     "reading JSON"};
     } catch (const json::parse_error& fault) {
         return Error{ErrorCode::corrupt_file,
                      what + " is not valid JSON: the fault is near byte " + std::to_string(fault.byte),
@@ -70,7 +72,8 @@ Result<json> parse_json(std::string_view text, const std::string& what, std::vec
     }
 }
 
-ConfigJson::ConfigJson(json root, std::string file_name) : m_root(std::move(root)), m_file_name(std::move(file_name))
+ConfigJson::ConfigJson(json root, std::string file_name)
+    : m_root(std::move(root)), m_file_name(std::move(file_name))
 {
 }
 
@@ -87,7 +90,8 @@ bool ConfigJson::has(std::string_view key) const
 
 Error ConfigJson::field_error(std::string_view key, const std::string& what) const
 {
-    return Error{ErrorCode::corrupt_file, in_quotes(m_file_name) + ": " + in_quotes(key) + " " + what, "config"};
+    return Error{ErrorCode::corrupt_file, in_quotes(m_file_name) + ": " + in_quotes(key) + " " + what,
+                 "config"};
 }
 
 Result<std::optional<std::int64_t>> ConfigJson::optional_integer(std::string_view key, std::int64_t least,
@@ -95,11 +99,12 @@ Result<std::optional<std::int64_t>> ConfigJson::optional_integer(std::string_vie
 {
     const json* found = value(key);
     if (found == nullptr) return std::optional<std::int64_t>{};
-    const std::string wanted =
-        "a whole number " + range_text(static_cast<double>(least), static_cast<double>(most)) + " was expected";
+    const std::string wanted = "a whole number " +
+                               range_text(static_cast<double>(least), static_cast<double>(most)) +
+                               " was expected";
     if (!found->is_number_integer()) return field_error(key, "is " + shown_value(*found) + "; " + wanted);
-    const bool too_large = found->is_number_unsigned() &&
-                           found->get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+    const bool too_large =
+        found->is_number_unsigned() && found->get<std::uint64_t>() > static_cast<std::uint64_t>(most);
     if (too_large || found->get<std::int64_t>() < least || found->get<std::int64_t>() > most)
         return field_error(key, "is " + shown_value(*found) + "; " + wanted);
     return std::optional(found->get<std::int64_t>());
@@ -113,7 +118,8 @@ Result<std::int64_t> ConfigJson::integer(std::string_view key, std::int64_t leas
     return **found;
 }
 
-Result<std::optional<double>> ConfigJson::optional_number(std::string_view key, double least, double most) const
+Result<std::optional<double>> ConfigJson::optional_number(std::string_view key, double least,
+                                                          double most) const
 {
     const json* found = value(key);
     if (found == nullptr) return std::optional<double>{};
@@ -136,7 +142,8 @@ Result<std::optional<bool>> ConfigJson::optional_flag(std::string_view key) cons
 {
     const json* found = value(key);
     if (found == nullptr) return std::optional<bool>{};
-    if (!found->is_boolean()) return field_error(key, "is " + shown_value(*found) + "; true or false was expected");
+    if (!found->is_boolean())
+        return field_error(key, "is " + shown_value(*found) + "; true or false was expected");
     return std::optional(found->get<bool>());
 }
 

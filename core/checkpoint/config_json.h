@@ -33,10 +33,11 @@ public:
 
     /// A whole number within [least, most].
     /// @error corrupt_file: missing (for `integer`), not a whole number, outside the range
-    [[nodiscard]] Result<std::int64_t> integer(std::string_view key, std::int64_t least, std::int64_t most) const;
+    [[nodiscard]] Result<std::int64_t> integer(std::string_view key, std::int64_t least,
+                                               std::int64_t most) const;
     /// The same, or nothing where the key is missing or null.
-    [[nodiscard]] Result<std::optional<std::int64_t>> optional_integer(std::string_view key, std::int64_t least,
-                                                                       std::int64_t most) const;
+    [[nodiscard]] Result<std::optional<std::int64_t>>
+    optional_integer(std::string_view key, std::int64_t least, std::int64_t most) const;
     /// A finite number within [least, most], or nothing where the key is missing or null.
     [[nodiscard]] Result<std::optional<double>> optional_number(std::string_view key, double least,
                                                                 double most) const;

@@ -20,9 +20,11 @@ public:
     {
         for (const EmbeddedFile& embedded : embedded_files())
             if (embedded.sample == m_sample && embedded.name == file)
-                return memory_source(name() + "/" + std::string(file),
-                                     {embedded.begin, static_cast<std::size_t>(embedded.end - embedded.begin)});
-        return Error{ErrorCode::not_found, "the sample " + in_quotes(m_sample) + " has no file " + in_quotes(file),
+                return memory_source(
+                    name() + "/" + std::string(file),
+                    {embedded.begin, static_cast<std::size_t>(embedded.end - embedded.begin)});
+        return Error{ErrorCode::not_found,
+                     "the sample " + in_quotes(m_sample) + " has no file " + in_quotes(file),
                      "embedded samples"};
     }
 
@@ -35,7 +37,10 @@ public:
         return found;
     }
 
-    [[nodiscard]] std::string name() const override { return std::string(sample_prefix) + std::string(m_sample); }
+    [[nodiscard]] std::string name() const override
+    {
+        return std::string(sample_prefix) + std::string(m_sample);
+    }
 
 private:
     std::string m_sample;
@@ -56,7 +61,8 @@ Result<std::shared_ptr<const FileStore>> embedded_sample(std::string_view name)
     const auto samples = embedded_sample_names();
     if (std::find(samples.begin(), samples.end(), name) == samples.end())
         return Error{ErrorCode::not_found,
-                     "there is no embedded sample " + in_quotes(name) + "; there is " + join_for_message(samples),
+                     "there is no embedded sample " + in_quotes(name) + "; there is " +
+                         join_for_message(samples),
                      "embedded samples"};
     return std::shared_ptr<const FileStore>(std::make_shared<EmbeddedStore>(name));
 }

@@ -58,7 +58,8 @@ Result<TensorInfo> read_entry(const std::string& name, const json& entry, std::u
     const json& type = entry["dtype"];
     if (!type.is_string()) return fault(tensor + ": 'dtype' is not a text");
     const auto dtype = dtype_from_name(type.get_ref<const std::string&>());
-    if (!dtype) return fault(tensor + " has the unknown dtype " + in_quotes(type.get_ref<const std::string&>(), 40));
+    if (!dtype)
+        return fault(tensor + " has the unknown dtype " + in_quotes(type.get_ref<const std::string&>(), 40));
 
     const auto sizes = whole_numbers(entry["shape"], most_dimensions);
     if (!sizes)
@@ -68,7 +69,8 @@ Result<TensorInfo> read_entry(const std::string& name, const json& entry, std::u
     info.name = name;
     info.dtype = *dtype;
     for (const std::uint64_t size : *sizes) {
-        if (size > static_cast<std::uint64_t>(INT64_MAX)) return fault(tensor + ": a size of its shape is too large");
+        if (size > static_cast<std::uint64_t>(INT64_MAX))
+            return fault(tensor + ": a size of its shape is too large");
         info.shape.push_back(static_cast<std::int64_t>(size));
     }
     const auto count = element_count(info.shape);
@@ -83,8 +85,8 @@ Result<TensorInfo> read_entry(const std::string& name, const json& entry, std::u
     if (begin > end) return fault(claim + ", whose end is before its beginning");
     if (end > data_size) return fault(claim + " of " + std::to_string(data_size) + " that the file holds");
     if (end - begin != *bytes)
-        return fault(claim + ", but " + std::string(dtype_name(*dtype)) + " of shape " + shape_text(info.shape) +
-                     " takes " + std::to_string(*bytes) + " bytes");
+        return fault(claim + ", but " + std::string(dtype_name(*dtype)) + " of shape " +
+                     shape_text(info.shape) + " takes " + std::to_string(*bytes) + " bytes");
     info.begin = data_begin + begin;
     info.end = data_begin + end;
     return info;
@@ -103,7 +105,8 @@ Result<void> check_layout(const TensorFile& file, std::uint64_t data_begin, std:
     const TensorInfo* before = nullptr;
     for (const TensorInfo* info : order) {
         if (info->begin < covered)
-            return fault("tensors " + in_quotes(before->name) + " and " + in_quotes(info->name) + " share bytes");
+            return fault("tensors " + in_quotes(before->name) + " and " + in_quotes(info->name) +
+                         " share bytes");
         unused += info->begin - covered;
         covered = info->end;
         before = info;
@@ -142,7 +145,8 @@ Result<TensorFile> open_safetensors(const std::shared_ptr<const ByteSource>& sou
         return fault("the header claims " + std::to_string(header_size) + " bytes, but the file ends after " +
                      std::to_string(source->size() - length_bytes) + "; it is cut short");
     std::string text(static_cast<std::size_t>(header_size), '\0');
-    if (auto read = source->read(length_bytes, std::as_writable_bytes(std::span(text))); !read) return read.error();
+    if (auto read = source->read(length_bytes, std::as_writable_bytes(std::span(text))); !read)
+        return read.error();
     if (!is_utf8(text)) return fault("the header is not UTF-8");
 
     std::vector<std::string> duplicates;

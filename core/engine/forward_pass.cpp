@@ -170,9 +170,9 @@ struct DeviceNorm {
 
 /// AttentionPositions on the device, with the offsets already spread over pairs of positions.
 struct DevicePositions {
-    at::Tensor bias;                                 ///< [heads or 1, length, length]
-    at::Tensor key_pairs, query_pairs, value_pairs;  ///< [heads or 1, length, length, head_dim]
-    at::Tensor cosines, sines;                       ///< [length, pairs]
+    at::Tensor bias;                                ///< [heads or 1, length, length]
+    at::Tensor key_pairs, query_pairs, value_pairs; ///< [heads or 1, length, length, head_dim]
+    at::Tensor cosines, sines;                      ///< [length, pairs]
     bool interleaved = false;
 };
 
@@ -197,7 +197,8 @@ public:
     [[nodiscard]] std::optional<Error> find_fault()
     {
         if (m_network.heads < 1 || m_network.head_dim < 1 || m_network.layers.empty())
-            return Error{ErrorCode::invalid_argument, "a forward pass needs at least one layer and one head", where};
+            return Error{ErrorCode::invalid_argument, "a forward pass needs at least one layer and one head",
+                         where};
         if (m_network.word_rows.shape().size() != 2 || m_network.word_rows.empty())
             return Error{ErrorCode::shape_mismatch,
                          "the words' rows have the shape " + shape_text(m_network.word_rows.shape()) +
@@ -232,31 +233,33 @@ public:
     }
 
 private:
-    void check_layer(const NetworkLayer& layer, const std::string& of, std::int64_t hidden, std::int64_t length,
-                     bool last)
+    void check_layer(const NetworkLayer& layer, const std::string& of, std::int64_t hidden,
+                     std::int64_t length, bool last)
     {
         const std::int64_t inner = m_network.heads * m_network.head_dim;
         require(layer.attention_input_norm, hidden, "norm before the attention" + of);
-        require(layer.query, inner, hidden, "query" + of);
-        require(layer.key, inner, hidden, "key" + of);
+        require(layer.query, inner, hidden, "query", of);
+        require(layer.key, inner, hidden, "key", of);
         require(layer.query_norm, m_network.head_dim, "query norm" + of);
         require(layer.key_norm, m_network.head_dim, "key norm" + of);
         const AttentionPositions& positions = layer.positions;
         require_by_head(positions.bias, {length, length}, "position bias" + of);
-        for (const HostTensor* table : {&positions.key_offsets, &positions.query_offsets, &positions.value_offsets})
+        for (const HostTensor* table :
+             {&positions.key_offsets, &positions.query_offsets, &positions.value_offsets})
             require_by_head(*table, {2 * length - 1, m_network.head_dim}, "table of offsets" + of);
         if (!positions.rotary_cosines.empty())
             require(positions.rotary_sines, positions.rotary_cosines.shape(), "rotation" + of);
         if (last) return;
-        require(layer.value, inner, hidden, "value" + of);
-        require(layer.attention_output, hidden, inner, "attention output" + of);
+        require(layer.value, inner, hidden, "value", of);
+        require(layer.attention_output, hidden, inner, "attention output", of);
         require(layer.attention_output_norm, hidden, "norm behind the attention" + of);
         require(layer.feed_forward_input_norm, hidden, "norm before the feed-forward block" + of);
         const Shape& wide = layer.feed_forward_in.weight.shape();
         const std::int64_t inside = wide.empty() ? 0 : wide.front();
-        require(layer.feed_forward_in, inside, hidden, "feed-forward input" + of);
-        if (!layer.feed_forward_gate.empty()) require(layer.feed_forward_gate, inside, hidden, "feed-forward gate" + of);
-        require(layer.feed_forward_out, hidden, inside, "feed-forward output" + of);
+        require(layer.feed_forward_in, inside, hidden, "feed-forward input", of);
+        if (!layer.feed_forward_gate.empty())
+            require(layer.feed_forward_gate, inside, hidden, "feed-forward gate", of);
+        require(layer.feed_forward_out, hidden, inside, "feed-forward output", of);
         require(layer.feed_forward_output_norm, hidden, "norm behind the feed-forward block" + of);
         if (!m_fault && find_activation(layer.activation) == nullptr)
             m_fault = Error{ErrorCode::unsupported_model,
@@ -269,14 +272,15 @@ private:
     {
         if (m_fault || (array.shape() == shape && !array.empty())) return;
         m_fault = Error{ErrorCode::shape_mismatch,
-                        "the " + name + " has the shape " + shape_text(array.shape()) + ", " + shape_text(shape) +
-                            " was expected",
+                        "the " + name + " has the shape " + shape_text(array.shape()) + ", " +
+                            shape_text(shape) + " was expected",
                         where};
     }
-    void require(const Linear& linear, std::int64_t out, std::int64_t in, const std::string& name)
+    void require(const Linear& linear, std::int64_t out, std::int64_t in, const std::string& name,
+                 const std::string& of = {})
     {
-        require(linear.weight, {out, in}, name + " matrix");
-        if (!linear.bias.empty()) require(linear.bias, {out}, name + " bias");
+        require(linear.weight, {out, in}, name + " matrix" + of);
+        if (!linear.bias.empty()) require(linear.bias, {out}, name + " bias" + of);
     }
     void require(const Norm& norm, std::int64_t size, const std::string& name)
     {
@@ -322,8 +326,9 @@ class ForwardPass {
 public:
     ForwardPass(const Network& network, const ForwardOptions& options, const at::Device& device,
                 const RunContext& ctx)
-        : m_network(network), m_options(options), m_device(device), m_ctx(ctx), m_words(network.word_rows.dim(0)),
-          m_hidden(network.layers.front().query.weight.dim(1)), m_length(network.position_rows.dim(0)),
+        : m_network(network), m_options(options), m_device(device), m_ctx(ctx),
+          m_words(network.word_rows.dim(0)), m_hidden(network.layers.front().query.weight.dim(1)),
+          m_length(network.position_rows.dim(0)),
           m_layer_count(static_cast<std::int64_t>(network.layers.size()))
     {
     }
@@ -379,7 +384,8 @@ private:
         for (std::int64_t i = 0; i < m_length; ++i)
             for (std::int64_t j = 0; j < m_length; ++j) offsets.push_back(j - i + m_length - 1);
         const at::Tensor index =
-            at::from_blob(offsets.data(), {static_cast<std::int64_t>(offsets.size())}, at::kLong).to(m_device);
+            at::from_blob(offsets.data(), {static_cast<std::int64_t>(offsets.size())}, at::kLong)
+                .to(m_device);
         return to_device(table, m_device)
             .index_select(1, index)
             .view({table.dim(0), m_length, m_length, m_network.head_dim});
@@ -535,7 +541,8 @@ private:
     /// [count, heads, length, head_dim] of a projection [count, length, heads * head_dim].
     [[nodiscard]] at::Tensor by_head(const at::Tensor& projected) const
     {
-        return projected.view({projected.size(0), m_length, m_network.heads, m_network.head_dim}).transpose(1, 2);
+        return projected.view({projected.size(0), m_length, m_network.heads, m_network.head_dim})
+            .transpose(1, 2);
     }
 
     [[nodiscard]] at::Tensor input_rows(std::int64_t first, std::int64_t count) const
@@ -561,7 +568,8 @@ private:
         const at::Tensor moving = vectors.narrow(3, 0, 2 * pairs);
         at::Tensor a, b;
         if (positions.interleaved) {
-            const at::Tensor in_pairs = moving.reshape({vectors.size(0), vectors.size(1), vectors.size(2), pairs, 2});
+            const at::Tensor in_pairs =
+                moving.reshape({vectors.size(0), vectors.size(1), vectors.size(2), pairs, 2});
             a = in_pairs.select(4, 0);
             b = in_pairs.select(4, 1);
         } else {
@@ -570,14 +578,16 @@ private:
         }
         const at::Tensor first = a.mul(positions.cosines).sub(b.mul(positions.sines));
         const at::Tensor second = b.mul(positions.cosines).add(a.mul(positions.sines));
-        const at::Tensor joined = positions.interleaved ? at::stack({first, second}, 4).reshape(moving.sizes())
-                                                        : at::cat({first, second}, 3);
+        const at::Tensor joined = positions.interleaved
+                                      ? at::stack({first, second}, 4).reshape(moving.sizes())
+                                      : at::cat({first, second}, 3);
         return still.size(3) == 0 ? joined : at::cat({joined, still}, 3);
     }
 
     /// sum over features of vectors [count, heads, length, head_dim] and pairs [heads or 1, i, j, head_dim], the
     /// vector being that of i or of j: [count, heads, i, j].
-    [[nodiscard]] static at::Tensor against_pairs(const at::Tensor& vectors, const at::Tensor& pairs, bool of_query)
+    [[nodiscard]] static at::Tensor against_pairs(const at::Tensor& vectors, const at::Tensor& pairs,
+                                                  bool of_query)
     {
         return vectors.unsqueeze(of_query ? 3 : 2).mul(pairs.unsqueeze(0)).sum(-1);
     }
@@ -606,7 +616,8 @@ private:
         const at::Tensor probabilities = probabilities_of(logits_of(layer, normed));
         at::Tensor mixed = at::matmul(probabilities, by_head(layer.value(normed)));
         if (layer.positions.value_pairs.defined())
-            mixed = mixed.add(probabilities.unsqueeze(4).mul(layer.positions.value_pairs.unsqueeze(0)).sum(3));
+            mixed =
+                mixed.add(probabilities.unsqueeze(4).mul(layer.positions.value_pairs.unsqueeze(0)).sum(3));
         const at::Tensor output = layer.attention_output(
             mixed.transpose(1, 2).reshape({normed.size(0), m_length, m_network.heads * m_network.head_dim}));
         return layer.attention_branch_scale.defined() ? output.mul(layer.attention_branch_scale) : output;
@@ -615,10 +626,12 @@ private:
     [[nodiscard]] static at::Tensor fed_forward(const DeviceLayer& layer, const at::Tensor& normed)
     {
         at::Tensor inner = layer.feed_forward_in(normed);
-        inner = layer.feed_forward_gate.defined() ? inner.mul(layer.activation(layer.feed_forward_gate(normed)))
-                                                  : layer.activation(inner);
+        inner = layer.feed_forward_gate.defined()
+                    ? inner.mul(layer.activation(layer.feed_forward_gate(normed)))
+                    : layer.activation(inner);
         const at::Tensor output = layer.feed_forward_out(inner);
-        return layer.feed_forward_branch_scale.defined() ? output.mul(layer.feed_forward_branch_scale) : output;
+        return layer.feed_forward_branch_scale.defined() ? output.mul(layer.feed_forward_branch_scale)
+                                                         : output;
     }
 
     /// Adds the maps of words `first` .. `first + count - 1` (in m_order) to the sums. False where memory ran out:

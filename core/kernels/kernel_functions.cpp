@@ -112,7 +112,8 @@ void add_word_softmax(const WordSoftmax& word, float* sum)
         if (word.position_constant != nullptr) {
             const float* position_constant = word.position_constant + i * L + first;
             const float* additive = word.additive + i * L + first;
-            for (std::size_t j = 0; j < keys; ++j) keep(j, base(j) + row_beta * position_constant[j] + additive[j]);
+            for (std::size_t j = 0; j < keys; ++j)
+                keep(j, base(j) + row_beta * position_constant[j] + additive[j]);
         } else if (word.additive != nullptr) {
             const float* additive = word.additive + i * L + first;
             for (std::size_t j = 0; j < keys; ++j) keep(j, base(j) + additive[j]);
@@ -136,7 +137,12 @@ void add_to_double(const float* values, double* out, std::size_t n)
 extern const MapKernels POSISCOPE_JOIN(map_kernels_, POSISCOPE_KERNEL_SET); // map_kernel_functions.cpp
 extern const KernelSet POSISCOPE_JOIN(kernel_set_, POSISCOPE_KERNEL_SET);
 const KernelSet POSISCOPE_JOIN(kernel_set_, POSISCOPE_KERNEL_SET){
-    POSISCOPE_KERNEL_NAME, multiply_nt, multiply_tn, add_word_softmax, add_row_softmax, add_to_double,
+    POSISCOPE_KERNEL_NAME,
+    multiply_nt,
+    multiply_tn,
+    add_word_softmax,
+    add_row_softmax,
+    add_to_double,
     &POSISCOPE_JOIN(map_kernels_, POSISCOPE_KERNEL_SET),
 };
 

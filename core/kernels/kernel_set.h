@@ -15,18 +15,19 @@ namespace posiscope::core {
 ///     + beta[i] * position_constant[i, j] + additive[i, j]
 struct WordSoftmax {
     std::size_t length = 0;
-    const float* alpha = nullptr;      ///< [L]
-    const float* beta = nullptr;       ///< [L]
-    const float* word_key = nullptr;   ///< [L]
-    const float* word_query = nullptr; ///< [L]
-    const float* position_position = nullptr;   ///< [L, L]
-    const float* constant_position = nullptr;   ///< [classes, L]
-    const std::size_t* class_of_row = nullptr;  ///< [L]
-    const float* position_constant = nullptr;   ///< [L, L], or null where constant in every row (softmax drops it)
-    const float* additive = nullptr;            ///< [L, L], or null; needed with position_constant
+    const float* alpha = nullptr;              ///< [L]
+    const float* beta = nullptr;               ///< [L]
+    const float* word_key = nullptr;           ///< [L]
+    const float* word_query = nullptr;         ///< [L]
+    const float* position_position = nullptr;  ///< [L, L]
+    const float* constant_position = nullptr;  ///< [classes, L]
+    const std::size_t* class_of_row = nullptr; ///< [L]
+    const float* position_constant =
+        nullptr;                     ///< [L, L], or null where constant in every row (softmax drops it)
+    const float* additive = nullptr; ///< [L, L], or null; needed with position_constant
     std::size_t keys_before = static_cast<std::size_t>(-1); ///< how far behind a query its keys reach
     std::size_t keys_after = static_cast<std::size_t>(-1);  ///< how far ahead; 0: causal
-    float* scratch = nullptr; ///< [L]
+    float* scratch = nullptr;                               ///< [L]
 };
 
 /// The numeric kernels of core: one source compiled for several instruction sets. All matrices are row-major with

@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/position/relative_position_bias.h"
+#include "core/position/sinusoidal.h"
+
 namespace posiscope::core {
 
 /// A matrix (and perhaps bias) of a checkpoint by the names it has there. Stored [out, in] unless `transposed`.
@@ -35,7 +38,7 @@ struct NormNames {
 struct LayerNames {
     NormNames attention_input_norm; ///< pre-norm families
     LinearNames query, key, value, attention_output;
-    NormNames query_norm, key_norm; ///< over the features of each head
+    NormNames query_norm, key_norm;  ///< over the features of each head
     NormNames attention_output_norm; ///< post-norm families: behind the attention's residual sum
     NormNames feed_forward_input_norm;
     LinearNames feed_forward_in, feed_forward_gate, feed_forward_out;
@@ -48,42 +51,12 @@ struct LayerNames {
 /// Where the vectors that are added to the words come from.
 enum class AbsolutePositions { none, table, sinusoidal };
 
-/// A sinusoidal table: feature k of the first half (or 2k, interleaved) is sin(p * f_k), its partner the cosine,
-/// f_k = base^(-k / (half - (last_frequency_is_base ? 1 : 0))), half = features / 2.
-struct SinusoidalScheme {
-    bool interleaved = false;
-    bool last_frequency_is_base = false;
-    double base = 10000.0;
-};
-
-/// T5's buckets of offsets. Source: Raffel et al. 2020, sec. 2.1, and its released code.
-struct BucketedBias {
-    std::int64_t buckets = 32;
-    std::int64_t max_distance = 128;
-    bool bidirectional = true;
-};
-
-/// Rotary positions. Source: Su et al. 2021, "RoFormer".
-struct RotaryScheme {
-    std::int64_t features = 0; ///< of each head that are turned
-    double base = 10000.0;
-    bool interleaved = false;
-};
-
-/// ALiBi. Source: Press et al. 2022.
-struct AlibiScheme {
-    double largest_bias = 8.0;
-    /// The bias is slope * (j - last position), or slope * j; both differ from slope * (j - i) by a query constant.
-    bool ends_at_zero = false;
-    bool cut_slopes = false; ///< how numbers of heads that are no power of two are served (alibi_slopes)
-};
-
 /// One stack of Transformer layers as data: what differs between families, and the names of its weights.
 struct Stack {
-    std::string id;           ///< "encoder", "decoder", "text", "vision"
-    std::string scheme_id;    ///< position scheme: "absolute_learned", ...
-    std::string scheme_label; ///< "learned absolute"
-    std::int64_t layers = 0;  ///< as the config says
+    std::string id;                  ///< "encoder", "decoder", "text", "vision"
+    std::string scheme_id;           ///< position scheme: "absolute_learned", ...
+    std::string scheme_label;        ///< "learned absolute"
+    std::int64_t layers = 0;         ///< as the config says
     std::int64_t layers_present = 0; ///< leading layers whose query and key weights the file holds
     std::int64_t hidden_size = 0;
     std::int64_t embedding_size = 0; ///< of the tables, where it differs from hidden_size; 0: the same
@@ -95,8 +68,8 @@ struct Stack {
     bool window_is_absence = false;
     std::string activation;
 
-    std::string word_table;   ///< [vocabulary, embedding size]
-    double word_factor = 1.0; ///< on the word's row (Marian: sqrt(d))
+    std::string word_table;       ///< [vocabulary, embedding size]
+    double word_factor = 1.0;     ///< on the word's row (Marian: sqrt(d))
     std::string token_type_table; ///< its row 0 is added to every input row; empty: none
 
     AbsolutePositions absolute = AbsolutePositions::none;
@@ -120,19 +93,23 @@ struct Stack {
     /// Where `layers_present` < `layers`: the sentence that names the first missing tensor.
     std::string missing_tensor;
 
-    [[nodiscard]] std::int64_t input_size() const { return embedding_size > 0 ? embedding_size : hidden_size; }
+    [[nodiscard]] std::int64_t input_size() const
+    {
+        return embedding_size > 0 ? embedding_size : hidden_size;
+    }
 };
 
 /// A network as data: read from config and tensor names, before any weight is read.
 struct Architecture {
-    std::string family_id;    ///< "bert"
-    std::string family_label; ///< "BERT"
-    std::vector<Stack> stacks; ///< default one first
+    std::string family_id;            ///< "bert"
+    std::string family_label;         ///< "BERT"
+    std::vector<Stack> stacks;        ///< default one first
     std::int64_t vocabulary_size = 0; ///< rows of the word table in this file
     std::optional<std::int64_t> pad_token_id;
     /// Ids (original vocabulary) that are special, and never drawn as the word.
     std::vector<std::int64_t> special_token_ids;
-    std::vector<std::string> notes; ///< things people should know: missing layers, defaults taken, differences
+    std::vector<std::string>
+        notes; ///< things people should know: missing layers, defaults taken, differences
 
     [[nodiscard]] const Stack* find_stack(const std::string& id) const
     {

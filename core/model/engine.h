@@ -14,7 +14,7 @@
 namespace posiscope::core {
 
 struct ForwardOptions {
-    std::string device = "cpu";            ///< "cpu" or "cuda"
+    std::string device = "cpu";             ///< "cpu" or "cuda"
     std::vector<std::size_t> group_of_word; ///< [words], group of each word
     std::size_t groups = 1;
     bool probabilities = true;

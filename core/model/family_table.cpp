@@ -13,28 +13,12 @@ namespace posiscope::core {
 std::span<const ModelFamily> model_families()
 {
     static const std::array families{
-        bert_family(),
-        albert_family(),
-        bart_family(),
-        bert_generation_family(),
-        bloom_family(),
-        distilbert_family(),
-        electra_family(),
-        esm_family(),
-        falcon_family(),
-        gpt2_family(),
-        gpt_neox_family(),
-        gptj_family(),
-        llama_family(),
-        longformer_family(),
-        marian_family(),
-        mpnet_family(),
-        mpt_family(),
-        openai_gpt_family(),
-        opt_family(),
-        roberta_family(),
-        roformer_family(),
-        t5_family(),
+        bert_family(),     albert_family(),     bart_family(),     bert_generation_family(),
+        bloom_family(),    distilbert_family(), electra_family(),  esm_family(),
+        falcon_family(),   gpt2_family(),       gpt_neox_family(), gptj_family(),
+        llama_family(),    longformer_family(), marian_family(),   mpnet_family(),
+        mpt_family(),      openai_gpt_family(), opt_family(),      roberta_family(),
+        roformer_family(), t5_family(),
     };
     return families;
 }
@@ -49,11 +33,12 @@ Result<const ModelFamily*> find_family(const Checkpoint& checkpoint, std::vector
     if (!type) return type.error();
     if (*type) {
         for (const ModelFamily& family : model_families())
-            if (std::find(family.model_types.begin(), family.model_types.end(), **type) != family.model_types.end())
+            if (std::find(family.model_types.begin(), family.model_types.end(), **type) !=
+                family.model_types.end())
                 return &family;
         return Error{ErrorCode::unsupported_model,
-                     in_quotes(checkpoint.config().file_name()) + ": the model_type " + in_quotes(**type, 60) +
-                         " is not known; known are " + join_for_message(known, 100),
+                     in_quotes(checkpoint.config().file_name()) + ": the model_type " +
+                         in_quotes(**type, 60) + " is not known; known are " + join_for_message(known, 100),
                      "recognising the network"};
     }
     for (const ModelFamily& family : model_families()) {
@@ -61,7 +46,8 @@ Result<const ModelFamily*> find_family(const Checkpoint& checkpoint, std::vector
         if (std::all_of(family.signature.begin(), family.signature.end(),
                         [&](std::string_view name) { return names.find(name) != nullptr; })) {
             notes.push_back(in_quotes(checkpoint.config().file_name()) +
-                            " has no 'model_type'; the tensor names are those of " + std::string(family.label));
+                            " has no 'model_type'; the tensor names are those of " +
+                            std::string(family.label));
             return &family;
         }
     }

@@ -14,11 +14,11 @@ namespace posiscope::core {
 
 /// One family of models. To add one: a file in core/model/families and a row in family_table.cpp.
 struct ModelFamily {
-    std::string_view id;    ///< stable: written to results and session files
-    std::string_view label; ///< "BERT"
-    std::span<const std::string_view> model_types;    ///< `model_type` of config.json
-    std::span<const std::string_view> name_prefixes;  ///< in front of canonical tensor names
-    std::span<const std::string_view> signature;      ///< canonical names that together give the family away
+    std::string_view id;                             ///< stable: written to results and session files
+    std::string_view label;                          ///< "BERT"
+    std::span<const std::string_view> model_types;   ///< `model_type` of config.json
+    std::span<const std::string_view> name_prefixes; ///< in front of canonical tensor names
+    std::span<const std::string_view> signature;     ///< canonical names that together give the family away
     /// Fills the architecture from config and tensor names; reads no weight.
     Result<Architecture> (*read_architecture)(const TensorNames& names);
     /// Marks which words may be drawn and finds the special tokens by their text.

@@ -30,8 +30,9 @@ struct Norm {
 ///                    + bias[h,i,j]
 /// Every scheme of the table of families reduces to these arrays; what a scheme lacks is empty.
 struct AttentionPositions {
-    HostTensor bias;          ///< [heads or 1, L, L]: T5, MPNet, ALiBi, TUPE, Swin, BEiT
-    HostTensor key_offsets;   ///< [heads or 1, 2L - 1, head_dim]: Shaw, BERT's relative keys, NEZHA, XLNet, DeBERTa
+    HostTensor bias; ///< [heads or 1, L, L]: T5, MPNet, ALiBi, TUPE, Swin, BEiT
+    HostTensor
+        key_offsets; ///< [heads or 1, 2L - 1, head_dim]: Shaw, BERT's relative keys, NEZHA, XLNet, DeBERTa
     HostTensor query_offsets; ///< [heads or 1, 2L - 1, head_dim]: BERT's relative_key_query, DeBERTa
     HostTensor value_offsets; ///< [heads or 1, 2L - 1, head_dim], added to the values: Shaw, NEZHA
     HostTensor rotary_cosines, rotary_sines; ///< [L, turned features / 2]: rotary
@@ -80,7 +81,7 @@ struct Network {
     bool has_absolute_positions = false;
 
     Norm embedding_norm;
-    Linear embedding_map; ///< [hidden_size, embedding size], or empty
+    Linear embedding_map;             ///< [hidden_size, embedding size], or empty
     std::vector<NetworkLayer> layers; ///< layers 0 .. the probed one
 };
 

@@ -28,7 +28,8 @@ Result<std::shared_ptr<const OpenModel>> open_model(const std::string& location,
     model->vocabulary = read_vocabulary(**checkpoint, model->architecture, **family, model->warnings);
 
     model->warnings.insert(model->warnings.end(), notes.begin(), notes.end());
-    model->warnings.insert(model->warnings.end(), model->architecture.notes.begin(), model->architecture.notes.end());
+    model->warnings.insert(model->warnings.end(), model->architecture.notes.begin(),
+                           model->architecture.notes.end());
     return std::shared_ptr<const OpenModel>(std::move(model));
 }
 

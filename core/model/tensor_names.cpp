@@ -72,7 +72,8 @@ bool fits(const Shape& actual, const Shape& wanted)
 std::string wanted_text(const Shape& wanted)
 {
     std::string text = shape_text(wanted);
-    for (std::size_t at = text.find("-1"); at != std::string::npos; at = text.find("-1")) text.replace(at, 2, "any");
+    for (std::size_t at = text.find("-1"); at != std::string::npos; at = text.find("-1"))
+        text.replace(at, 2, "any");
     return text;
 }
 
@@ -109,17 +110,19 @@ Error TensorNames::missing(std::string_view canonical) const
     std::vector<std::string> nearest;
     for (const auto& [distance, name] : near)
         if (nearest.size() < 3 && distance <= canonical.size() / 2) nearest.push_back(name);
-    return Error{ErrorCode::not_found,
-                 in_quotes(m_checkpoint.weights_name()) + " has no tensor " + in_quotes(canonical) +
-                     (nearest.empty() ? std::string{} : "; the nearest names are " + join_for_message(nearest)),
-                 "recognising the network"};
+    return Error{
+        ErrorCode::not_found,
+        in_quotes(m_checkpoint.weights_name()) + " has no tensor " + in_quotes(canonical) +
+            (nearest.empty() ? std::string{} : "; the nearest names are " + join_for_message(nearest)),
+        "recognising the network"};
 }
 
 Result<const TensorInfo*> TensorNames::optional(std::string_view canonical, const Shape& shape) const
 {
     const TensorInfo* info = find(canonical);
     if (info == nullptr) return info;
-    const std::string where = "tensor " + in_quotes(info->name) + " in " + in_quotes(m_checkpoint.weights_name());
+    const std::string where =
+        "tensor " + in_quotes(info->name) + " in " + in_quotes(m_checkpoint.weights_name());
     if (!fits(info->shape, shape))
         return Error{ErrorCode::shape_mismatch,
                      where + " has shape " + shape_text(info->shape) + "; " + wanted_text(shape) +

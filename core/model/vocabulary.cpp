@@ -33,8 +33,8 @@ std::vector<Vocabulary::Entry> plain_entries(std::int64_t rows)
 }
 
 /// vocab.tsv of a cut checkpoint: a head line, then row, token, id in the original vocabulary.
-Result<std::vector<Vocabulary::Entry>> read_tsv(std::string_view text, const std::string& file, std::int64_t rows,
-                                                std::vector<std::string>&)
+Result<std::vector<Vocabulary::Entry>> read_tsv(std::string_view text, const std::string& file,
+                                                std::int64_t rows, std::vector<std::string>&)
 {
     std::vector<Vocabulary::Entry> entries;
     const auto lines = lines_of(text);
@@ -45,10 +45,11 @@ Result<std::vector<Vocabulary::Entry>> read_tsv(std::string_view text, const std
             const auto [end, fault] = std::from_chars(part.data(), part.data() + part.size(), out);
             return fault == std::errc{} && end == part.data() + part.size() && out >= 0;
         };
-        if (parts.size() != 3 || !number(parts[0], entry.row) || !number(parts[2], entry.id) || entry.row >= rows)
+        if (parts.size() != 3 || !number(parts[0], entry.row) || !number(parts[2], entry.id) ||
+            entry.row >= rows)
             return Error{ErrorCode::corrupt_file,
-                         in_quotes(file) + ", line " + std::to_string(n + 1) +
-                             ": a row below " + std::to_string(rows) + ", a token and an id were expected",
+                         in_quotes(file) + ", line " + std::to_string(n + 1) + ": a row below " +
+                             std::to_string(rows) + ", a token and an id were expected",
                          "vocabulary"};
         entry.text = parts[1];
         entries.push_back(std::move(entry));
@@ -58,8 +59,8 @@ Result<std::vector<Vocabulary::Entry>> read_tsv(std::string_view text, const std
 
 /// vocab.txt: one token a line, the line's number is its id. Tables are often padded to a round number of rows, so
 /// rows without a line stay, shown by id; lines without a row are left out.
-Result<std::vector<Vocabulary::Entry>> read_lines(std::string_view text, const std::string& file, std::int64_t rows,
-                                                  std::vector<std::string>& warnings)
+Result<std::vector<Vocabulary::Entry>> read_lines(std::string_view text, const std::string& file,
+                                                  std::int64_t rows, std::vector<std::string>& warnings)
 {
     const auto lines = lines_of(text);
     auto entries = plain_entries(rows);
@@ -70,15 +71,16 @@ Result<std::vector<Vocabulary::Entry>> read_lines(std::string_view text, const s
     for (std::size_t n = 0; n < entries.size(); ++n) {
         if (n < lines.size()) entries[n].text = lines[n];
         // A few rows more than words pad the table; many more mean that the vocabulary belongs to something else.
-        else entries[n].drawable = 2 * lines.size() < entries.size();
+        else
+            entries[n].drawable = 2 * lines.size() < entries.size();
     }
     return entries;
 }
 
 struct VocabularyFile {
     std::string_view name;
-    Result<std::vector<Vocabulary::Entry>> (*read)(std::string_view text, const std::string& file, std::int64_t rows,
-                                                   std::vector<std::string>& warnings);
+    Result<std::vector<Vocabulary::Entry>> (*read)(std::string_view text, const std::string& file,
+                                                   std::int64_t rows, std::vector<std::string>& warnings);
 };
 
 /// In the order in which they are looked for.
@@ -95,7 +97,8 @@ Result<std::vector<Vocabulary::Entry>> read_file(const Checkpoint& checkpoint, c
     const std::string file = (*source)->name();
     const auto text = (*source)->read_text(largest_vocabulary);
     if (!text) return text.error();
-    if (!is_utf8(*text)) return Error{ErrorCode::corrupt_file, in_quotes(file) + " is not UTF-8", "vocabulary"};
+    if (!is_utf8(*text))
+        return Error{ErrorCode::corrupt_file, in_quotes(file) + " is not UTF-8", "vocabulary"};
     auto entries = kind.read(*text, file, rows, warnings);
     if (!entries) return entries;
     std::unordered_map<std::string_view, std::int64_t> seen;
@@ -143,8 +146,8 @@ std::string Vocabulary::shown(std::int64_t id) const
     return printable(entry->text, 40);
 }
 
-Vocabulary read_vocabulary(const Checkpoint& checkpoint, Architecture& architecture, const ModelFamily& family,
-                           std::vector<std::string>& warnings)
+Vocabulary read_vocabulary(const Checkpoint& checkpoint, Architecture& architecture,
+                           const ModelFamily& family, std::vector<std::string>& warnings)
 {
     const std::int64_t rows = architecture.vocabulary_size;
     std::vector<Vocabulary::Entry> entries;
@@ -154,12 +157,15 @@ Vocabulary read_vocabulary(const Checkpoint& checkpoint, Architecture& architect
         auto read = read_file(checkpoint, kind, rows, warnings);
         if (!read && read.error().code == ErrorCode::not_found) continue;
         found = true;
-        if (read) entries = *std::move(read);
-        else warnings.push_back(read.error().message + "; words are shown by id");
+        if (read)
+            entries = *std::move(read);
+        else
+            warnings.push_back(read.error().message + "; words are shown by id");
         break;
     }
     if (!found) warnings.push_back("there is no vocabulary beside the weights; words are shown by id");
-    has_texts = std::any_of(entries.begin(), entries.end(), [](const auto& entry) { return !entry.text.empty(); });
+    has_texts =
+        std::any_of(entries.begin(), entries.end(), [](const auto& entry) { return !entry.text.empty(); });
     if (!has_texts) entries = plain_entries(rows);
     family.apply_vocabulary(architecture, entries);
     for (Vocabulary::Entry& entry : entries)

@@ -50,7 +50,7 @@ struct ModelFamily;
 /// Reads the vocabulary beside a checkpoint (vocab.tsv, vocab.txt) and lets the family mark special tokens and the
 /// words that may be drawn. A missing or broken one is a warning: words are then shown by id, and every row that is
 /// not special may be drawn.
-Vocabulary read_vocabulary(const Checkpoint& checkpoint, Architecture& architecture, const ModelFamily& family,
-                           std::vector<std::string>& warnings);
+Vocabulary read_vocabulary(const Checkpoint& checkpoint, Architecture& architecture,
+                           const ModelFamily& family, std::vector<std::string>& warnings);
 
 } // namespace posiscope::core

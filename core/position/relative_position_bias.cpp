@@ -20,7 +20,8 @@ std::int64_t relative_position_bucket(std::int64_t offset, const BucketedBias& s
     const std::int64_t exact = buckets / 2;
     if (distance < exact) return first + distance;
     // In float32 as the released code, whose edges decide which offsets share a bucket.
-    const float range = static_cast<float>(std::log(static_cast<double>(scheme.max_distance) / static_cast<double>(exact)));
+    const float range =
+        static_cast<float>(std::log(static_cast<double>(scheme.max_distance) / static_cast<double>(exact)));
     const float ratio = std::log(static_cast<float>(distance) / static_cast<float>(exact)) / range;
     const auto further = static_cast<std::int64_t>(ratio * static_cast<float>(buckets - exact));
     return first + std::min(exact + further, buckets - 1);
@@ -53,7 +54,8 @@ std::vector<double> alibi_slopes(std::int64_t heads, double largest_bias, bool c
         return slopes;
     }
     for (const std::int64_t start : {2, 1})
-        for (std::int64_t rank = start; rank <= 2 * power; rank += 2) slopes.push_back(slope(rank, 2 * power));
+        for (std::int64_t rank = start; rank <= 2 * power; rank += 2)
+            slopes.push_back(slope(rank, 2 * power));
     slopes.resize(static_cast<std::size_t>(heads));
     return slopes;
 }
@@ -65,8 +67,9 @@ HostTensor alibi_bias(const std::vector<double>& slopes, bool ends_at_zero, std:
     for (std::int64_t h = 0; h < heads; ++h)
         for (std::int64_t i = 0; i < length; ++i)
             for (std::int64_t j = 0; j < length; ++j)
-                bias.data()[(h * length + i) * length + j] = static_cast<float>(
-                    slopes[static_cast<std::size_t>(h)] * static_cast<double>(ends_at_zero ? j - (length - 1) : j));
+                bias.data()[(h * length + i) * length + j] =
+                    static_cast<float>(slopes[static_cast<std::size_t>(h)] *
+                                       static_cast<double>(ends_at_zero ? j - (length - 1) : j));
     return bias;
 }
 

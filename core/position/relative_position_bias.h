@@ -4,10 +4,31 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/model/architecture.h"
 #include "core/tensor/host_tensor.h"
 
 namespace posiscope::core {
+
+/// T5's buckets of offsets. Source: Raffel et al. 2020, sec. 2.1, and its released code.
+struct BucketedBias {
+    std::int64_t buckets = 32;
+    std::int64_t max_distance = 128;
+    bool bidirectional = true;
+};
+
+/// Rotary positions. Source: Su et al. 2021, "RoFormer".
+struct RotaryScheme {
+    std::int64_t features = 0; ///< of each head that are turned
+    double base = 10000.0;
+    bool interleaved = false;
+};
+
+/// ALiBi. Source: Press et al. 2022.
+struct AlibiScheme {
+    double largest_bias = 8.0;
+    /// The bias is slope * (j - last position), or slope * j; both differ from slope * (j - i) by a query constant.
+    bool ends_at_zero = false;
+    bool cut_slopes = false; ///< how numbers of heads that are no power of two are served (alibi_slopes)
+};
 
 /// T5's bucket of an offset j - i. Half of the exact buckets hold one offset each, the others grow
 /// logarithmically up to `max_distance`; bidirectional: the upper half of the buckets is for keys that follow.

@@ -3,10 +3,17 @@
 
 #include <cstdint>
 
-#include "core/model/architecture.h"
 #include "core/tensor/host_tensor.h"
 
 namespace posiscope::core {
+
+/// A sinusoidal table: feature k of the first half (or 2k, interleaved) is sin(p * f_k), its partner the cosine,
+/// f_k = base^(-k / (half - (last_frequency_is_base ? 1 : 0))), half = features / 2.
+struct SinusoidalScheme {
+    bool interleaved = false;
+    bool last_frequency_is_base = false;
+    double base = 10000.0;
+};
 
 /// Rows first .. first + length - 1 of a sinusoidal position table.
 ///     angle(p, k) = p * base^(-k / (half - c)), half = features / 2, c = 1 where the last frequency is 1 / base

@@ -112,14 +112,16 @@ private:
 
 ClosedForm::ClosedForm(const FirstLayer& first_layer)
     : layer(first_layer), length(dim(first_layer.position_rows, 0)), heads(first_layer.heads),
-      head_dim(first_layer.head_dim), width(heads * head_dim), classes(1 + first_layer.special_content.size()),
-      class_of(length, 0), m_features(dim(first_layer.position_rows, 1)), m_special_factor(length, 0.0f)
+      head_dim(first_layer.head_dim), width(heads * head_dim),
+      classes(1 + first_layer.special_content.size()), class_of(length, 0),
+      m_features(dim(first_layer.position_rows, 1)), m_special_factor(length, 0.0f)
 {
     const std::size_t d = m_features;
     m_folded.resize(2 * width * d);
     constant_projected.resize(classes * 2 * width);
     parallel_blocks((2 * width + rows_per_block - 1) / rows_per_block, [&](std::size_t block) {
-        for (std::size_t r = block * rows_per_block; r < std::min(2 * width, (block + 1) * rows_per_block); ++r) {
+        for (std::size_t r = block * rows_per_block; r < std::min(2 * width, (block + 1) * rows_per_block);
+             ++r) {
             const bool is_query = r < width;
             const std::size_t row = is_query ? r : r - width;
             const HostTensor& bias = is_query ? layer.query_bias : layer.key_bias;
@@ -129,7 +131,8 @@ ClosedForm::ClosedForm(const FirstLayer& first_layer)
             double constant = bias.empty() ? 0.0 : static_cast<double>(bias.data()[row]);
             for (std::size_t f = 0; f < d; ++f) {
                 const double w = static_cast<double>(weight[f]);
-                const double gain = layer.norm_gain.empty() ? 1.0 : static_cast<double>(layer.norm_gain.data()[f]);
+                const double gain =
+                    layer.norm_gain.empty() ? 1.0 : static_cast<double>(layer.norm_gain.data()[f]);
                 if (!layer.norm_bias.empty()) constant += w * static_cast<double>(layer.norm_bias.data()[f]);
                 m_folded[r * d + f] = static_cast<float>(scale * w * gain);
             }
@@ -274,8 +277,8 @@ HeadConstants::HeadConstants(const ClosedForm& form, std::size_t head)
 struct FactorSums {
     FactorSums(const ClosedForm& form, std::span<const WordChunk> chunks, std::size_t first_word);
 
-    std::vector<Buffer> beta_beta;             ///< per chunk [L, L]
-    std::vector<std::vector<double>> beta;     ///< per chunk [L]
+    std::vector<Buffer> beta_beta;         ///< per chunk [L, L]
+    std::vector<std::vector<double>> beta; ///< per chunk [L]
 };
 
 FactorSums::FactorSums(const ClosedForm& form, std::span<const WordChunk> chunks, std::size_t first_word)
@@ -383,15 +386,17 @@ void HeadPass::prepare(std::size_t first, std::size_t count)
 void HeadPass::sum_logits(std::size_t chunk, std::size_t begin, std::size_t size, float* sum)
 {
     const std::size_t L = form.length, R = form.classes;
-    kernels().multiply_tn(L, L, 2 * size, m_left.data() + 2 * begin * L, L, m_right.data() + 2 * begin * L, L, sum, L);
+    kernels().multiply_tn(L, L, 2 * size, m_left.data() + 2 * begin * L, L, m_right.data() + 2 * begin * L, L,
+                          sum, L);
     const float* beta_beta = m_factors.beta_beta[chunk].data();
     const std::vector<float> beta_sum(m_factors.beta[chunk].begin(), m_factors.beta[chunk].end());
     std::vector<float> row_constant(R);
     const float* bias = form.bias(m_head);
     for (std::size_t i = 0; i < L; ++i) {
         for (std::size_t r = 0; r < R; ++r)
-            row_constant[r] = beta_sum[i] * m_constants.position_constant[i * R + r] +
-                              static_cast<float>(size) * m_constants.constant_constant[form.class_of[i] * R + r];
+            row_constant[r] =
+                beta_sum[i] * m_constants.position_constant[i * R + r] +
+                static_cast<float>(size) * m_constants.constant_constant[form.class_of[i] * R + r];
         const float* position_position = m_constants.position_position.data() + i * L;
         const float* constant_position = m_constants.constant_position.data() + form.class_of[i] * L;
         float* out = sum + i * L;
@@ -473,10 +478,12 @@ void HeadPass::add_terms(std::size_t chunk, std::size_t begin, std::size_t size,
         for (std::size_t j = 0; j < L; ++j) {
             const std::size_t at = i * L + j;
             const std::size_t query_class = form.class_of[i], key_class = form.class_of[j];
-            sums.word_word[at] +=
-                static_cast<double>(size) * as_double(m_constants.constant_constant[query_class * R + key_class]);
-            sums.word_position[at] += beta_sum[j] * as_double(m_constants.constant_position[query_class * L + j]);
-            sums.position_word[at] += beta_sum[i] * as_double(m_constants.position_constant[i * R + key_class]);
+            sums.word_word[at] += static_cast<double>(size) *
+                                  as_double(m_constants.constant_constant[query_class * R + key_class]);
+            sums.word_position[at] +=
+                beta_sum[j] * as_double(m_constants.constant_position[query_class * L + j]);
+            sums.position_word[at] +=
+                beta_sum[i] * as_double(m_constants.position_constant[i * R + key_class]);
             sums.position_position[at] +=
                 as_double(m_factors.beta_beta[chunk][at]) * as_double(m_constants.position_position[at]);
         }
@@ -485,7 +492,7 @@ void HeadPass::add_terms(std::size_t chunk, std::size_t begin, std::size_t size,
 } // namespace
 
 Result<AttentionMaps> first_layer_attention(const FirstLayer& layer, const MapOptions& options,
-                                             const RunContext& ctx)
+                                            const RunContext& ctx)
 {
     const std::size_t words = dim(layer.word_rows, 0);
     const std::vector<WordChunk> chunks = divide_into_chunks(options, words);
@@ -502,7 +509,8 @@ Result<AttentionMaps> first_layer_attention(const FirstLayer& layer, const MapOp
         head.logits.assign(cells, 0.0);
         if (options.probabilities) head.probabilities.assign(cells, 0.0);
         if (options.terms)
-            for (auto* term : {&head.word_word, &head.word_position, &head.position_word, &head.position_position})
+            for (auto* term :
+                 {&head.word_word, &head.word_position, &head.position_word, &head.position_position})
                 term->assign(cells, 0.0);
     }
     // Sums of the group that is being added up; a group may reach over several passes.
@@ -516,7 +524,8 @@ Result<AttentionMaps> first_layer_attention(const FirstLayer& layer, const MapOp
     for (std::size_t first_chunk = 0; first_chunk < chunks.size();) {
         std::size_t last_chunk = first_chunk;
         const std::size_t first_word = chunks[first_chunk].begin;
-        while (last_chunk < chunks.size() && chunks[last_chunk].end - first_word <= words_per_pass) ++last_chunk;
+        while (last_chunk < chunks.size() && chunks[last_chunk].end - first_word <= words_per_pass)
+            ++last_chunk;
         const std::span<const WordChunk> pass(chunks.data() + first_chunk, last_chunk - first_chunk);
         const std::size_t pass_words = pass.back().end - first_word;
         if (ctx.cancelled()) return cancelled_error("the probe");
@@ -541,8 +550,10 @@ Result<AttentionMaps> first_layer_attention(const FirstLayer& layer, const MapOp
                 if (next == chunks.size() || chunks[next].group != chunk.group) {
                     const double count = groups > 0 ? static_cast<double>(options.group_sizes[chunk.group])
                                                     : static_cast<double>(words);
-                    const auto finish = [&](std::vector<double>& group, std::vector<double>& total, HostTensor& out) {
-                        if (groups > 0) store_mean(group, count, out.data() + (chunk.group * form.heads + h) * cells);
+                    const auto finish = [&](std::vector<double>& group, std::vector<double>& total,
+                                            HostTensor& out) {
+                        if (groups > 0)
+                            store_mean(group, count, out.data() + (chunk.group * form.heads + h) * cells);
                         for (std::size_t n = 0; n < cells; ++n) total[n] += group[n];
                         std::fill(group.begin(), group.end(), 0.0);
                     };
@@ -569,7 +580,8 @@ Result<AttentionMaps> first_layer_attention(const FirstLayer& layer, const MapOp
     const auto count = static_cast<double>(words);
     const auto add_term = [&](const char* id, std::vector<double> HeadSums::*member) {
         ProbeTerm term{id, HostTensor(map_shape)};
-        for (std::size_t h = 0; h < form.heads; ++h) store_mean(sums[h].*member, count, term.values.data() + h * cells);
+        for (std::size_t h = 0; h < form.heads; ++h)
+            store_mean(sums[h].*member, count, term.values.data() + h * cells);
         maps.terms.push_back(std::move(term));
     };
     for (std::size_t h = 0; h < form.heads; ++h) {

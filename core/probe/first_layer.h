@@ -32,8 +32,8 @@ struct FirstLayer {
     std::vector<SpecialContent> special_content;
     NormKind norm = NormKind::layer_norm;
     double norm_epsilon = 0.0;
-    HostTensor norm_gain; ///< [hidden_size], or empty: ones
-    HostTensor norm_bias; ///< [hidden_size], or empty: zeros
+    HostTensor norm_gain;                ///< [hidden_size], or empty: ones
+    HostTensor norm_bias;                ///< [hidden_size], or empty: zeros
     HostTensor query_weight, key_weight; ///< [heads * head_dim, hidden_size]
     HostTensor query_bias, key_bias;     ///< [heads * head_dim], or empty: zeros
     HostTensor bias;                     ///< [heads or 1, L, L], added to the logits, or empty
@@ -50,6 +50,6 @@ struct FirstLayer {
 /// thread count.
 /// @error cancelled
 Result<AttentionMaps> first_layer_attention(const FirstLayer& layer, const MapOptions& options,
-                                             const RunContext& ctx);
+                                            const RunContext& ctx);
 
 } // namespace posiscope::core

@@ -73,7 +73,8 @@ Linear behind_map(const Linear& map, Linear projection)
             const double weight = static_cast<double>(projection.weight.data()[r * hidden + h]);
             if (!map.bias.empty()) bias += weight * static_cast<double>(map.bias.data()[h]);
             for (std::int64_t f = 0; f < in; ++f)
-                row[static_cast<std::size_t>(f)] += weight * static_cast<double>(map.weight.data()[h * in + f]);
+                row[static_cast<std::size_t>(f)] +=
+                    weight * static_cast<double>(map.weight.data()[h * in + f]);
         }
         std::transform(row.begin(), row.end(), folded.weight.data() + r * in,
                        [](double value) { return static_cast<float>(value); });
@@ -89,10 +90,12 @@ bool has_closed_form(const Network& network)
     const NetworkLayer& layer = network.layers.front();
     const bool two_norms =
         network.embedding_norm.kind != NormKind::none && layer.attention_input_norm.kind != NormKind::none;
-    const bool map_before_norm = !network.embedding_map.empty() && layer.attention_input_norm.kind != NormKind::none;
+    const bool map_before_norm =
+        !network.embedding_map.empty() && layer.attention_input_norm.kind != NormKind::none;
     const AttentionPositions& positions = layer.positions;
     return !two_norms && !map_before_norm && layer.query_norm.kind == NormKind::none &&
-           positions.key_offsets.empty() && positions.query_offsets.empty() && positions.rotary_cosines.empty();
+           positions.key_offsets.empty() && positions.query_offsets.empty() &&
+           positions.rotary_cosines.empty();
 }
 
 Result<void> run_closed_form(Network network, ProbeResult& result, const RunContext& ctx)
@@ -226,21 +229,23 @@ Result<const Stack*> check_options(const OpenModel& model, const ProbeOptions& o
     if (stack == nullptr) {
         std::vector<std::string> known;
         for (const Stack& one : model.architecture.stacks) known.push_back(in_quotes(one.id));
-        return refused(name + " has no stack " + in_quotes(options.stack, 40) + "; it has " + join_for_message(known));
+        return refused(name + " has no stack " + in_quotes(options.stack, 40) + "; it has " +
+                       join_for_message(known));
     }
     if (options.layer < 0 || options.layer >= stack->layers)
-        return refused("layer " + std::to_string(options.layer) + " was asked for; " + name + " has layers 0 to " +
-                       std::to_string(stack->layers - 1));
+        return refused("layer " + std::to_string(options.layer) + " was asked for; " + name +
+                       " has layers 0 to " + std::to_string(stack->layers - 1));
     if (options.layer >= stack->layers_present)
         return Error{ErrorCode::not_found,
                      "layer " + std::to_string(options.layer) + " cannot be probed, this file holds " +
                          std::to_string(stack->layers_present) + " of " + std::to_string(stack->layers) +
                          " layers: " + stack->missing_tensor,
                      "identical-word probe"};
-    if (options.length < 1) return refused("length " + std::to_string(options.length) + " was asked for; at least 1 is needed");
+    if (options.length < 1)
+        return refused("length " + std::to_string(options.length) + " was asked for; at least 1 is needed");
     if (stack->length_limit && options.length > *stack->length_limit)
-        return refused("length " + std::to_string(options.length) + " was asked for; the position table of " + name +
-                       " has rows for " + std::to_string(*stack->length_limit) + " positions");
+        return refused("length " + std::to_string(options.length) + " was asked for; the position table of " +
+                       name + " has rows for " + std::to_string(*stack->length_limit) + " positions");
     constexpr std::int64_t longest = 16384; // L x L maps of every head must fit the memory
     if (options.length > longest)
         return refused("length " + std::to_string(options.length) + " was asked for; at most " +
@@ -287,17 +292,19 @@ Result<ProbeResult> run_identical_word_probe(const OpenModel& model, const Probe
                  (options.layer == 0 || (keeps_rows_identical(*network) && !(*stack)->has_cross_attention)))
             run = run_one_row(*std::move(network), result, ctx);
         else if ((*stack)->has_cross_attention && options.layer > 0)
-            run = Error{ErrorCode::unsupported_model,
-                        "layer " + std::to_string(options.layer) + " of the " + (*stack)->id +
-                            " stands behind cross-attention, which is not computed yet; layer 0 can be probed",
-                        "identical-word probe"};
+            run =
+                Error{ErrorCode::unsupported_model,
+                      "layer " + std::to_string(options.layer) + " of the " + (*stack)->id +
+                          " stands behind cross-attention, which is not computed yet; layer 0 can be probed",
+                      "identical-word probe"};
         else
             run = run_forward(*network, result, ctx);
         if (!run) return run.error();
     } catch (const std::bad_alloc&) {
         return Error{ErrorCode::out_of_memory,
-                     "there is not enough memory for maps of length " + std::to_string(options.length) + " with " +
-                         std::to_string((*stack)->heads) + " heads; take a shorter length or leave the spread over words out",
+                     "there is not enough memory for maps of length " + std::to_string(options.length) +
+                         " with " + std::to_string((*stack)->heads) +
+                         " heads; take a shorter length or leave the spread over words out",
                      "identical-word probe"};
     }
     const auto logits = std::as_const(result.attention_logits).values();

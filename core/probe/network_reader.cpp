@@ -64,13 +64,15 @@ private:
             return {};
         }
         const auto values = std::as_const(*read).values();
-        const auto faults = std::count_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
+        const auto faults =
+            std::count_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
         if (faults == 0) return *std::move(read);
-        fault = Error{ErrorCode::numeric_failure,
-                      "tensor " + in_quotes(name) + " in " + in_quotes(m_checkpoint.weights_name()) + " holds " +
-                          counted(static_cast<std::size_t>(faults), "value that is", "values that are") +
-                          " not finite (NaN or infinite)",
-                      "reading weights"};
+        fault =
+            Error{ErrorCode::numeric_failure,
+                  "tensor " + in_quotes(name) + " in " + in_quotes(m_checkpoint.weights_name()) + " holds " +
+                      counted(static_cast<std::size_t>(faults), "value that is", "values that are") +
+                      " not finite (NaN or infinite)",
+                  "reading weights"};
         return {};
     }
 
@@ -81,7 +83,8 @@ private:
         HostTensor weight({out, in});
         for (std::int64_t r = 0; r < out; ++r) {
             const std::int64_t column = outputs.empty() ? r : outputs[static_cast<std::size_t>(r)];
-            for (std::int64_t f = 0; f < in; ++f) weight.data()[r * in + f] = stored.data()[f * columns + column];
+            for (std::int64_t f = 0; f < in; ++f)
+                weight.data()[r * in + f] = stored.data()[f * columns + column];
         }
         return weight;
     }
@@ -101,7 +104,8 @@ Error refused(const std::string& message)
     return Error{ErrorCode::invalid_argument, message, "identical-word probe"};
 }
 
-Result<std::vector<std::int64_t>> special_ids(const OpenModel& model, const Stack& stack, const ProbeOptions& options,
+Result<std::vector<std::int64_t>> special_ids(const OpenModel& model, const Stack& stack,
+                                              const ProbeOptions& options,
                                               std::vector<std::int64_t>& positions)
 {
     std::vector<std::int64_t> ids;
@@ -113,8 +117,9 @@ Result<std::vector<std::int64_t>> special_ids(const OpenModel& model, const Stac
         return refused("the special tokens of " + in_quotes(model.checkpoint->display_name()) +
                        " are not known or do not exist; only the plain input can be probed");
     if (options.length <= leading + trailing)
-        return refused("length " + std::to_string(options.length) + " leaves no room for a word beside " +
-                       counted(static_cast<std::size_t>(leading + trailing), "special token", "special tokens"));
+        return refused(
+            "length " + std::to_string(options.length) + " leaves no room for a word beside " +
+            counted(static_cast<std::size_t>(leading + trailing), "special token", "special tokens"));
     for (std::int64_t n = 0; n < leading; ++n) positions.push_back(n);
     for (std::int64_t n = 0; n < trailing; ++n) positions.push_back(options.length - trailing + n);
     ids = stack.special_leading;
@@ -127,13 +132,14 @@ void finish_rows(HostTensor& rows, double factor, const HostTensor& added)
 {
     const std::size_t d = added.empty() ? 1 : added.size();
     for (std::size_t at = 0; at < rows.size(); ++at) {
-        if (factor != 1.0) rows.data()[at] = static_cast<float>(factor * static_cast<double>(rows.data()[at]));
+        if (factor != 1.0)
+            rows.data()[at] = static_cast<float>(factor * static_cast<double>(rows.data()[at]));
         if (!added.empty()) rows.data()[at] += added.data()[at % d];
     }
 }
 
-Result<void> read_input(WeightReader& weights, const OpenModel& model, const Stack& stack, const ProbeOptions& options,
-                        std::span<const Vocabulary::Entry* const> words,
+Result<void> read_input(WeightReader& weights, const OpenModel& model, const Stack& stack,
+                        const ProbeOptions& options, std::span<const Vocabulary::Entry* const> words,
                         std::vector<std::int64_t>& special_positions, Network& network)
 {
     std::vector<std::int64_t> rows;
@@ -150,8 +156,9 @@ Result<void> read_input(WeightReader& weights, const OpenModel& model, const Sta
     for (const std::int64_t id : *ids) {
         const Vocabulary::Entry* entry = model.vocabulary.find_id(id);
         if (entry == nullptr)
-            return refused("the special token with id " + std::to_string(id) + " is not in the word table of " +
-                           in_quotes(model.checkpoint->display_name()) + "; only the plain input can be probed");
+            return refused("the special token with id " + std::to_string(id) +
+                           " is not in the word table of " + in_quotes(model.checkpoint->display_name()) +
+                           "; only the plain input can be probed");
         rows.push_back(entry->row);
     }
     HostTensor special;
@@ -161,7 +168,8 @@ Result<void> read_input(WeightReader& weights, const OpenModel& model, const Sta
     if (options.no_positions || stack.absolute == AbsolutePositions::none) {
         network.position_rows = HostTensor({options.length, d});
     } else if (stack.absolute == AbsolutePositions::sinusoidal) {
-        network.position_rows = sinusoidal_table(stack.sinusoidal, stack.first_position_row, options.length, d);
+        network.position_rows =
+            sinusoidal_table(stack.sinusoidal, stack.first_position_row, options.length, d);
     } else {
         rows.resize(static_cast<std::size_t>(options.length));
         for (std::size_t i = 0; i < rows.size(); ++i)
@@ -193,8 +201,9 @@ AttentionPositions read_positions(WeightReader& weights, const Stack& stack, con
         if (!weights.fault) positions.bias = bucketed_position_bias(table, *stack.bucketed_bias, length);
     }
     if (stack.alibi)
-        positions.bias = alibi_bias(alibi_slopes(stack.heads, stack.alibi->largest_bias, stack.alibi->cut_slopes),
-                                    stack.alibi->ends_at_zero, length);
+        positions.bias =
+            alibi_bias(alibi_slopes(stack.heads, stack.alibi->largest_bias, stack.alibi->cut_slopes),
+                       stack.alibi->ends_at_zero, length);
     if (stack.rotary) {
         rotary_tables(*stack.rotary, length, positions.rotary_cosines, positions.rotary_sines);
         positions.rotary_interleaved = stack.rotary->interleaved;
@@ -249,8 +258,9 @@ Result<Network> read_network(const OpenModel& model, const Stack& stack, const P
         const bool whole = number < options.layer;
         if (whole && !names.lacks.empty())
             return Error{ErrorCode::not_found,
-                         in_quotes(model.checkpoint->weights_name()) + " has no tensor " + in_quotes(names.lacks) +
-                             ", which the layers behind layer " + std::to_string(number) + " need",
+                         in_quotes(model.checkpoint->weights_name()) + " has no tensor " +
+                             in_quotes(names.lacks) + ", which the layers behind layer " +
+                             std::to_string(number) + " need",
                          "reading weights"};
         network.layers.push_back(read_layer(weights, stack, names, options, whole));
         if (weights.fault) return *weights.fault;

@@ -70,7 +70,8 @@ private:
     std::vector<float> m_left, m_product;
 };
 
-PairLogits::PairLogits(const Network& network, const NetworkLayer& layer, std::size_t head, std::size_t length)
+PairLogits::PairLogits(const Network& network, const NetworkLayer& layer, std::size_t head,
+                       std::size_t length)
     : m_head(head), m_head_dim(as_size(network.head_dim)), m_offsets(2 * length - 1),
       m_pairs(layer.positions.rotary_cosines.empty() ? 0 : as_size(layer.positions.rotary_cosines.dim(1))),
       m_interleaved(layer.positions.rotary_interleaved), m_scale(network.logit_scale),
@@ -84,7 +85,8 @@ PairLogits::PairLogits(const Network& network, const NetworkLayer& layer, std::s
         for (std::size_t p = 0; p < m_pairs; ++p) {
             const std::size_t at = distance * m_pairs + p;
             m_turn[o * 2 * m_pairs + p] = layer.positions.rotary_cosines.data()[at];
-            m_turn[o * 2 * m_pairs + m_pairs + p] = (follows ? 1.0f : -1.0f) * layer.positions.rotary_sines.data()[at];
+            m_turn[o * 2 * m_pairs + m_pairs + p] =
+                (follows ? 1.0f : -1.0f) * layer.positions.rotary_sines.data()[at];
         }
     }
 }
@@ -92,22 +94,25 @@ PairLogits::PairLogits(const Network& network, const NetworkLayer& layer, std::s
 double PairLogits::content(const float* query, const float* key) const
 {
     double sum = 0.0;
-    for (std::size_t f = 0; f < m_head_dim; ++f) sum += static_cast<double>(query[f]) * static_cast<double>(key[f]);
+    for (std::size_t f = 0; f < m_head_dim; ++f)
+        sum += static_cast<double>(query[f]) * static_cast<double>(key[f]);
     return m_scale * sum;
 }
 
-void PairLogits::all_offsets(std::size_t count, const float* queries, std::size_t query_stride, const float* keys,
-                             std::size_t key_stride, std::vector<float>& out)
+void PairLogits::all_offsets(std::size_t count, const float* queries, std::size_t query_stride,
+                             const float* keys, std::size_t key_stride, std::vector<float>& out)
 {
     out.assign(count * m_offsets, 0.0f);
     m_product.resize(count * m_offsets);
     const auto add_product = [&](const float* rows, std::size_t features, const float* table) {
-        kernels().multiply_nt(count, m_offsets, features, rows, features, table, features, m_product.data(), m_offsets);
+        kernels().multiply_nt(count, m_offsets, features, rows, features, table, features, m_product.data(),
+                              m_offsets);
         for (std::size_t n = 0; n < out.size(); ++n) out[n] += m_product[n];
     };
     const auto add_table = [&](const float* rows, std::size_t stride, const float* table) {
         m_left.resize(count * m_head_dim);
-        for (std::size_t n = 0; n < count; ++n) std::copy_n(rows + n * stride, m_head_dim, m_left.data() + n * m_head_dim);
+        for (std::size_t n = 0; n < count; ++n)
+            std::copy_n(rows + n * stride, m_head_dim, m_left.data() + n * m_head_dim);
         add_product(m_left.data(), m_head_dim, table);
     };
     if (m_pairs > 0) {
@@ -130,7 +135,8 @@ void PairLogits::all_offsets(std::size_t count, const float* queries, std::size_
     for (std::size_t n = 0; n < count; ++n) {
         double still = 0.0; // features that nothing turns
         for (std::size_t f = 2 * m_pairs; f < m_head_dim; ++f)
-            still += static_cast<double>(queries[n * query_stride + f]) * static_cast<double>(keys[n * key_stride + f]);
+            still += static_cast<double>(queries[n * query_stride + f]) *
+                     static_cast<double>(keys[n * key_stride + f]);
         for (std::size_t o = 0; o < m_offsets; ++o) {
             float& logit = out[n * m_offsets + o];
             logit = static_cast<float>(m_scale * (static_cast<double>(logit) + still));
@@ -191,7 +197,7 @@ private:
     const Contents& m_special;
     std::size_t m_head, m_length, m_head_dim, m_width;
     PairLogits m_pairs;
-    const float* m_bias;                ///< [L, L], or null
+    const float* m_bias;                   ///< [L, L], or null
     std::vector<std::size_t> m_special_at; ///< [L]: 1 + number of the special token there, 0: a word
     std::size_t m_keys_before, m_keys_after;
 
@@ -207,16 +213,20 @@ Head::Head(const Network& network, const NetworkLayer& layer, const Contents& wo
       m_head_dim(as_size(network.head_dim)), m_width(as_size(network.heads) * m_head_dim),
       m_pairs(network, layer, head, length), m_bias(nullptr), m_special_at(length, 0),
       m_keys_before(network.window_before < 0 ? length : as_size(network.window_before)),
-      m_keys_after(network.causal ? 0 : network.window_after < 0 ? length : as_size(network.window_after)),
+      m_keys_after(network.causal             ? 0
+                   : network.window_after < 0 ? length
+                                              : as_size(network.window_after)),
       m_special_special(special.count() * special.count()), m_word_special(special.count()),
       m_special_word(special.count()), m_row(length)
 {
     if (!layer.positions.bias.empty())
-        m_bias = layer.positions.bias.data() + (layer.positions.bias.dim(0) == 1 ? 0 : head) * length * length;
+        m_bias =
+            layer.positions.bias.data() + (layer.positions.bias.dim(0) == 1 ? 0 : head) * length * length;
     for (std::size_t s = 0; s < special.count(); ++s) {
         m_special_at[as_size(network.special_rows[s].position)] = s + 1;
         for (std::size_t t = 0; t < special.count(); ++t)
-            m_pairs.all_offsets(1, query(special, s), 0, key(special, t), 0, m_special_special[s * special.count() + t]);
+            m_pairs.all_offsets(1, query(special, s), 0, key(special, t), 0,
+                                m_special_special[s * special.count() + t]);
     }
 }
 
@@ -253,7 +263,8 @@ void Head::add_probabilities(std::size_t begin, std::size_t size, std::vector<do
                 const std::size_t end = std::min(L, i + m_keys_after + 1);
                 const std::size_t at = m_special_at[i];
                 // The offsets of row i are a run of the word's 2L - 1.
-                const float* run = (at == 0 ? m_word_word.data() : m_special_word[at - 1].data()) + w * n + L - 1 - i;
+                const float* run =
+                    (at == 0 ? m_word_word.data() : m_special_word[at - 1].data()) + w * n + L - 1 - i;
                 std::copy(run + from, run + end, m_row.data());
                 for (std::size_t s = 0; s < special; ++s) {
                     const std::size_t j = as_size(m_network.special_rows[s].position);
@@ -277,10 +288,14 @@ void Head::store_logits(const PairSums& sums, double count, float* out) const
         for (std::size_t j = 0; j < L; ++j) {
             const std::size_t offset = j + L - 1 - i, at = m_special_at[i], to = m_special_at[j];
             double logit = 0.0;
-            if (at == 0 && to == 0) logit = sums.word_word[offset] / count;
-            else if (at == 0) logit = sums.word_special[to - 1][offset] / count;
-            else if (to == 0) logit = sums.special_word[at - 1][offset] / count;
-            else logit = static_cast<double>(m_special_special[(at - 1) * special + to - 1][offset]);
+            if (at == 0 && to == 0)
+                logit = sums.word_word[offset] / count;
+            else if (at == 0)
+                logit = sums.word_special[to - 1][offset] / count;
+            else if (to == 0)
+                logit = sums.special_word[at - 1][offset] / count;
+            else
+                logit = static_cast<double>(m_special_special[(at - 1) * special + to - 1][offset]);
             if (m_bias != nullptr) logit += static_cast<double>(m_bias[i * L + j]);
             out[i * L + j] = static_cast<float>(logit);
         }
@@ -294,8 +309,10 @@ void Head::store_content(float* out) const
     for (std::size_t w = 0; w < words; ++w) {
         means[0] += m_pairs.content(query(m_words, w), key(m_words, w)) / static_cast<double>(words);
         for (std::size_t s = 0; s < special; ++s) {
-            means[s + 1] += m_pairs.content(query(m_words, w), key(m_special, s)) / static_cast<double>(words);
-            means[(s + 1) * sides] += m_pairs.content(query(m_special, s), key(m_words, w)) / static_cast<double>(words);
+            means[s + 1] +=
+                m_pairs.content(query(m_words, w), key(m_special, s)) / static_cast<double>(words);
+            means[(s + 1) * sides] +=
+                m_pairs.content(query(m_special, s), key(m_words, w)) / static_cast<double>(words);
         }
     }
     for (std::size_t s = 0; s < special; ++s)
@@ -308,14 +325,15 @@ void Head::store_content(float* out) const
 
 } // namespace
 
-Result<AttentionMaps> offset_attention(const Network& network, const NetworkLayer& layer, const HostTensor& word_rows,
-                                       const HostTensor& special_rows, const MapOptions& options,
-                                       const RunContext& ctx)
+Result<AttentionMaps> offset_attention(const Network& network, const NetworkLayer& layer,
+                                       const HostTensor& word_rows, const HostTensor& special_rows,
+                                       const MapOptions& options, const RunContext& ctx)
 {
     if (ctx.cancelled()) return cancelled_error("the probe");
     const Contents words = project(network, layer, word_rows);
     const Contents special = project(network, layer, special_rows);
-    const std::size_t heads = as_size(network.heads), L = as_size(network.position_rows.dim(0)), cells = L * L;
+    const std::size_t heads = as_size(network.heads), L = as_size(network.position_rows.dim(0)),
+                      cells = L * L;
     const std::vector<WordChunk> chunks = divide_into_chunks(options, words.count());
     const std::vector<WordBlock> blocks = join_into_blocks(chunks);
     AttentionMaps maps = make_attention_maps(options, heads, L);
@@ -331,7 +349,8 @@ Result<AttentionMaps> offset_attention(const Network& network, const NetworkLaye
         Head head(network, layer, words, special, h, L);
         const PairSums none(special.count(), 2 * L - 1);
         PairSums total = none, group = none;
-        std::vector<double> total_probabilities(options.probabilities ? cells : 0), group_probabilities(total_probabilities);
+        std::vector<double> total_probabilities(options.probabilities ? cells : 0),
+            group_probabilities(total_probabilities);
         for (const WordBlock& block : blocks) {
             const std::size_t block_begin = chunks[block.first_chunk].begin;
             head.prepare(block_begin, chunks[block.last_chunk - 1].end - block_begin);
@@ -342,11 +361,13 @@ Result<AttentionMaps> offset_attention(const Network& network, const NetworkLaye
                 if (options.probabilities)
                     head.add_probabilities(chunk.begin - block_begin, chunk.size(), group_probabilities);
                 if (c + 1 == chunks.size() || chunks[c + 1].group != chunk.group) {
-                    const double count = static_cast<double>(spread ? options.group_sizes[chunk.group] : words.count());
+                    const double count =
+                        static_cast<double>(spread ? options.group_sizes[chunk.group] : words.count());
                     const std::size_t slot = (chunk.group * heads + h) * cells;
                     if (spread) head.store_logits(group, count, maps.group_attention_logits.data() + slot);
                     if (spread && options.probabilities)
-                        store_mean(group_probabilities, count, maps.group_attention_probabilities.data() + slot);
+                        store_mean(group_probabilities, count,
+                                   maps.group_attention_probabilities.data() + slot);
                     total.add(group);
                     group = none;
                     for (std::size_t n = 0; n < group_probabilities.size(); ++n) {
@@ -365,7 +386,8 @@ Result<AttentionMaps> offset_attention(const Network& network, const NetworkLaye
         float* content = maps.terms[0].values.data() + h * cells;
         head.store_content(content);
         for (std::size_t n = 0; n < cells; ++n)
-            maps.terms[1].values.data()[h * cells + n] = maps.attention_logits.data()[h * cells + n] - content[n];
+            maps.terms[1].values.data()[h * cells + n] =
+                maps.attention_logits.data()[h * cells + n] - content[n];
     });
     if (ctx.cancelled()) return cancelled_error("the probe");
     return maps;

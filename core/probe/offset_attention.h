@@ -21,8 +21,8 @@ namespace posiscope::core {
 /// @param word_rows     [words, hidden size], as they enter the layer
 /// @param special_rows  [special tokens, hidden size], in the order of network.special_rows
 /// @error cancelled
-Result<AttentionMaps> offset_attention(const Network& network, const NetworkLayer& layer, const HostTensor& word_rows,
-                                       const HostTensor& special_rows, const MapOptions& options,
-                                       const RunContext& ctx);
+Result<AttentionMaps> offset_attention(const Network& network, const NetworkLayer& layer,
+                                       const HostTensor& word_rows, const HostTensor& special_rows,
+                                       const MapOptions& options, const RunContext& ctx);
 
 } // namespace posiscope::core

@@ -26,8 +26,8 @@ enum class DeviceChoice { automatic, cpu, cuda };
 struct WordSelection {
     enum class Kind { sampled, listed, all };
     Kind kind = Kind::sampled;
-    std::size_t count = 300;       ///< sampled: how many, drawn with the seed
-    std::vector<std::int64_t> ids; ///< listed: ids of the original vocabulary
+    std::size_t count = 300;        ///< sampled: how many, drawn with the seed
+    std::vector<std::int64_t> ids;  ///< listed: ids of the original vocabulary
     std::vector<std::string> words; ///< listed: words as typed, looked up in the vocabulary
 
     bool operator==(const WordSelection&) const = default;
@@ -41,11 +41,11 @@ struct ProbeOptions {
     InputVariant variant = InputVariant::plain;
     WordSelection words;
     std::uint64_t seed = 0;
-    bool no_positions = false;   ///< takes the position vectors out
-    bool probabilities = true;   ///< also after the softmax
-    bool terms = false;          ///< also the parts of the logits
-    bool group_spread = true;    ///< keep each group's mean, for the spread over words
-    bool force_forward = false;  ///< the real forward pass even where there is a closed form
+    bool no_positions = false;  ///< takes the position vectors out
+    bool probabilities = true;  ///< also after the softmax
+    bool terms = false;         ///< also the parts of the logits
+    bool group_spread = true;   ///< keep each group's mean, for the spread over words
+    bool force_forward = false; ///< the real forward pass even where there is a closed form
     DeviceChoice device = DeviceChoice::automatic;
 
     bool operator==(const ProbeOptions&) const = default;
@@ -77,8 +77,8 @@ struct ProbeResult {
     std::int64_t length = 0;
     bool causal = false;
 
-    std::vector<std::int64_t> word_ids; ///< ids of the original vocabulary, in draw order
-    std::vector<std::string> words;     ///< as shown
+    std::vector<std::int64_t> word_ids;          ///< ids of the original vocabulary, in draw order
+    std::vector<std::string> words;              ///< as shown
     std::vector<std::int64_t> special_positions; ///< positions that hold a special token, ascending
 
     HostTensor attention_logits;        ///< [heads, L, L], mean over words; the mask is not applied

@@ -95,13 +95,20 @@ struct Activation {
     double (*apply)(double);
 };
 constexpr std::array activations{
-    Activation{"gelu", gelu_exact},          Activation{"gelu_python", gelu_exact},
-    Activation{"gelu_new", gelu_tanh},       Activation{"gelu_fast", gelu_tanh},
-    Activation{"gelu_accurate", gelu_tanh},  Activation{"gelu_pytorch_tanh", gelu_tanh},
-    Activation{"quick_gelu", gelu_quick},    Activation{"relu", relu},
-    Activation{"relu2", relu_squared},       Activation{"silu", silu},
-    Activation{"swish", silu},               Activation{"tanh", hyperbolic_tangent},
-    Activation{"sigmoid", sigmoid},          Activation{"mish", mish},
+    Activation{"gelu", gelu_exact},
+    Activation{"gelu_python", gelu_exact},
+    Activation{"gelu_new", gelu_tanh},
+    Activation{"gelu_fast", gelu_tanh},
+    Activation{"gelu_accurate", gelu_tanh},
+    Activation{"gelu_pytorch_tanh", gelu_tanh},
+    Activation{"quick_gelu", gelu_quick},
+    Activation{"relu", relu},
+    Activation{"relu2", relu_squared},
+    Activation{"silu", silu},
+    Activation{"swish", silu},
+    Activation{"tanh", hyperbolic_tangent},
+    Activation{"sigmoid", sigmoid},
+    Activation{"mish", mish},
 };
 
 Result<HostTensor> feed_forward(const NetworkLayer& layer, const HostTensor& rows)
@@ -125,7 +132,8 @@ void apply_head_norm(const Norm& norm, std::int64_t features, HostTensor& rows)
     const auto run = static_cast<std::size_t>(features);
     const auto columns = static_cast<std::size_t>(rows.dim(1));
     for_row_blocks(static_cast<std::size_t>(rows.dim(0)), [&](std::size_t first, std::size_t end) {
-        for (std::size_t at = first * columns; at < end * columns; at += run) norm_run(norm, rows.data() + at, run);
+        for (std::size_t at = first * columns; at < end * columns; at += run)
+            norm_run(norm, rows.data() + at, run);
     });
 }
 
@@ -141,10 +149,12 @@ HostTensor apply_linear(const Linear& linear, const HostTensor& rows)
     const auto stride_in = static_cast<std::size_t>(in), stride_out = static_cast<std::size_t>(out);
     for_row_blocks(static_cast<std::size_t>(count), [&](std::size_t first, std::size_t end) {
         kernels().multiply_nt(end - first, stride_out, stride_in, rows.data() + first * stride_in, stride_in,
-                              linear.weight.data(), stride_in, result.data() + first * stride_out, stride_out);
+                              linear.weight.data(), stride_in, result.data() + first * stride_out,
+                              stride_out);
         if (linear.bias.empty()) return;
         for (std::size_t r = first; r < end; ++r)
-            for (std::size_t f = 0; f < stride_out; ++f) result.data()[r * stride_out + f] += linear.bias.data()[f];
+            for (std::size_t f = 0; f < stride_out; ++f)
+                result.data()[r * stride_out + f] += linear.bias.data()[f];
     });
     return result;
 }

@@ -17,7 +17,8 @@ Error refused(const std::string& message)
 Result<const Vocabulary::Entry*> listed_word(const OpenModel& model, const Vocabulary::Entry* entry,
                                              const std::string& asked)
 {
-    if (entry == nullptr) return refused(asked + " is not in the vocabulary of " + in_quotes(model.checkpoint->display_name()));
+    if (entry == nullptr)
+        return refused(asked + " is not in the vocabulary of " + in_quotes(model.checkpoint->display_name()));
     if (model.architecture.pad_token_id == entry->id)
         return refused(asked + " is the padding token, which the network masks out; choose another word");
     return entry;
@@ -25,8 +26,9 @@ Result<const Vocabulary::Entry*> listed_word(const OpenModel& model, const Vocab
 
 } // namespace
 
-Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& model, const WordSelection& selection,
-                                                           std::uint64_t seed, std::vector<std::string>& warnings)
+Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& model,
+                                                           const WordSelection& selection, std::uint64_t seed,
+                                                           std::vector<std::string>& warnings)
 {
     const Vocabulary& vocabulary = model.vocabulary;
     std::vector<const Vocabulary::Entry*> chosen;

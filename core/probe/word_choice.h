@@ -14,8 +14,9 @@ namespace posiscope::core {
 /// The words of a probe as entries of the model's vocabulary, in draw order.
 /// @param warnings  told where fewer words exist than were asked for, or a special token was listed
 /// @error invalid_argument: an unknown id or word, the padding token, nothing to draw
-Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& model, const WordSelection& selection,
-                                                           std::uint64_t seed, std::vector<std::string>& warnings);
+Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& model,
+                                                           const WordSelection& selection, std::uint64_t seed,
+                                                           std::vector<std::string>& warnings);
 
 /// Sizes of the groups that `words` fall into by draw order: min(words, most_groups) runs whose sizes differ by one
 /// at most, the larger ones first.

@@ -20,14 +20,26 @@ Result<Architecture> read_albert(const TensorNames& names)
     BertBody body;
     body.embedding_size_key = "embedding_size";
     body.embedding_map = "encoder.embedding_hidden_mapping_in";
-    body.layers = {"encoder.albert_layer_groups.0.albert_layers.0.", {}, "attention.query", "attention.key",
-                   "attention.value", "attention.dense", {}, {}, "attention.LayerNorm", {}, "ffn", {}, "ffn_output",
+    body.layers = {"encoder.albert_layer_groups.0.albert_layers.0.",
+                   {},
+                   "attention.query",
+                   "attention.key",
+                   "attention.value",
+                   "attention.dense",
+                   {},
+                   {},
+                   "attention.LayerNorm",
+                   {},
+                   "ffn",
+                   {},
+                   "ffn_output",
                    "full_layer_layer_norm"};
     for (const char* key : {"num_hidden_groups", "inner_group_num"})
         if (reader.integer_or(key, 1, 1, most_layers) != 1)
-            reader.fail(Error{ErrorCode::unsupported_model,
-                              reader.config().field_error(key, "is not 1; one shared layer was expected").message,
-                              "recognising the network"});
+            reader.fail(
+                Error{ErrorCode::unsupported_model,
+                      reader.config().field_error(key, "is not 1; one shared layer was expected").message,
+                      "recognising the network"});
     Stack stack = read_bert_body(reader, body);
     reader.pad_token(0);
     reader.special_by_config(stack, "bos_token_id", "eos_token_id");

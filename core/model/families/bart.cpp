@@ -20,7 +20,9 @@ Stack read_stack(StackReader& reader, const std::string& id, bool marian)
     stack.causal = id == "decoder";
     const std::string own_words = id + ".embed_tokens.weight";
     stack.hidden_size = reader.word_table(
-        stack, reader.names().find("shared.weight") != nullptr ? "shared.weight" : std::string_view(own_words), "d_model");
+        stack,
+        reader.names().find("shared.weight") != nullptr ? "shared.weight" : std::string_view(own_words),
+        "d_model");
     if (reader.flag_or("scale_embedding", marian))
         stack.word_factor = std::sqrt(static_cast<double>(stack.hidden_size));
     stack.heads = reader.heads(id + "_attention_heads", stack.hidden_size);
@@ -34,11 +36,25 @@ Stack read_stack(StackReader& reader, const std::string& id, bool marian)
     } else {
         stack.scheme_id = "absolute_learned";
         stack.scheme_label = "learned absolute";
-        reader.position_table(stack, id + ".embed_positions.weight", stack.hidden_size, "max_position_embeddings", 2, 2);
-        stack.embedding_norm = reader.norm(id + ".layernorm_embedding", NormKind::layer_norm, stack.hidden_size, 1e-5);
+        reader.position_table(stack, id + ".embed_positions.weight", stack.hidden_size,
+                              "max_position_embeddings", 2, 2);
+        stack.embedding_norm =
+            reader.norm(id + ".layernorm_embedding", NormKind::layer_norm, stack.hidden_size, 1e-5);
     }
-    LayerPattern layers{id + ".layers.{}.", {}, "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
-                        "self_attn.out_proj", {}, {}, "self_attn_layer_norm", {}, "fc1", {}, "fc2", "final_layer_norm"};
+    LayerPattern layers{id + ".layers.{}.",
+                        {},
+                        "self_attn.q_proj",
+                        "self_attn.k_proj",
+                        "self_attn.v_proj",
+                        "self_attn.out_proj",
+                        {},
+                        {},
+                        "self_attn_layer_norm",
+                        {},
+                        "fc1",
+                        {},
+                        "fc2",
+                        "final_layer_norm"};
     layers.inner_size = reader.optional_integer(id + "_ffn_dim", 1, largest_hidden_size).value_or(-1);
     stack.layers = reader.layers(id + "_layers", [&](std::int64_t n) {
         return id + ".layers." + std::to_string(n) + ".self_attn.q_proj.weight";

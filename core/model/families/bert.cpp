@@ -11,8 +11,8 @@ namespace {
 constexpr std::array<std::string_view, 1> model_types{"bert"};
 constexpr std::array<std::string_view, 1> name_prefixes{"bert."};
 constexpr std::array<std::string_view, 4> signature{
-    "embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight", "embeddings.LayerNorm.weight",
-    "encoder.layer.0.attention.self.query.weight"};
+    "embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight",
+    "embeddings.LayerNorm.weight", "encoder.layer.0.attention.self.query.weight"};
 
 /// BERT: post-norm, learned absolute positions, token type row 0 added to every input row.
 /// Source: Devlin et al. 2019; attention after Vaswani et al. 2017 with logit_scale = 1 / sqrt(head_dim).

@@ -11,10 +11,12 @@ Stack read_bert_body(StackReader& reader, const BertBody& body)
 {
     Stack stack;
     const std::int64_t columns = reader.word_table(stack, body.words, body.embedding_size_key);
-    stack.hidden_size = body.embedding_map.empty() ? columns : reader.integer(body.size_key, 1, largest_hidden_size);
+    stack.hidden_size =
+        body.embedding_map.empty() ? columns : reader.integer(body.size_key, 1, largest_hidden_size);
     stack.embedding_size = columns;
     if (!body.positions.empty()) {
-        reader.position_table(stack, body.positions, columns, "max_position_embeddings", body.first_position_row, 0);
+        reader.position_table(stack, body.positions, columns, "max_position_embeddings",
+                              body.first_position_row, 0);
         stack.scheme_id = "absolute_learned";
         stack.scheme_label = "learned absolute";
     }
@@ -24,7 +26,8 @@ Stack read_bert_body(StackReader& reader, const BertBody& body)
     stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
     const auto query_of = [&](std::int64_t layer) {
         std::string name = body.layers.layer + body.layers.query + ".weight";
-        if (const std::size_t at = name.find("{}"); at != std::string::npos) name.replace(at, 2, std::to_string(layer));
+        if (const std::size_t at = name.find("{}"); at != std::string::npos)
+            name.replace(at, 2, std::to_string(layer));
         return name;
     };
     stack.layers = reader.layers(body.layers_key, query_of);
@@ -33,8 +36,7 @@ Stack read_bert_body(StackReader& reader, const BertBody& body)
                                             : body.published_epsilon;
     layers.inner_size = reader.optional_integer(body.inner_key, 1, largest_hidden_size).value_or(-1);
     stack.activation = reader.activation(body.activation_key, "gelu");
-    stack.embedding_norm =
-        reader.norm("embeddings.LayerNorm", NormKind::layer_norm, columns, layers.epsilon);
+    stack.embedding_norm = reader.norm("embeddings.LayerNorm", NormKind::layer_norm, columns, layers.epsilon);
     if (!body.embedding_map.empty() && columns != stack.hidden_size)
         stack.embedding_map = reader.linear(std::string(body.embedding_map), stack.hidden_size, columns);
     stack.causal = reader.flag_or("is_decoder", false);

@@ -9,7 +9,7 @@ namespace posiscope::core {
 /// post-norm layers under "encoder.layer.N.". Differences are told here.
 struct BertBody {
     std::string_view words = "embeddings.word_embeddings.weight";
-    std::string_view positions = "embeddings.position_embeddings.weight"; ///< empty: none
+    std::string_view positions = "embeddings.position_embeddings.weight";     ///< empty: none
     std::string_view token_types = "embeddings.token_type_embeddings.weight"; ///< empty: none
     std::string_view embedding_size_key = "hidden_size"; ///< config's columns of the tables
     std::string_view size_key = "hidden_size";
@@ -22,9 +22,20 @@ struct BertBody {
     std::int64_t first_position_row = 0;
     /// Name of the map from embedding to hidden size; must be there where the sizes differ. Empty: sizes are equal.
     std::string_view embedding_map = {};
-    LayerPattern layers = {"encoder.layer.{}.", {}, "attention.self.query", "attention.self.key",
-                           "attention.self.value", "attention.output.dense", {}, {}, "attention.output.LayerNorm", {},
-                           "intermediate.dense", {}, "output.dense", "output.LayerNorm"};
+    LayerPattern layers = {"encoder.layer.{}.",
+                           {},
+                           "attention.self.query",
+                           "attention.self.key",
+                           "attention.self.value",
+                           "attention.output.dense",
+                           {},
+                           {},
+                           "attention.output.LayerNorm",
+                           {},
+                           "intermediate.dense",
+                           {},
+                           "output.dense",
+                           "output.LayerNorm"};
 };
 
 /// Reads such a stack; the reader keeps the first fault.

@@ -30,8 +30,8 @@ Result<Architecture> read_bert_generation(const TensorNames& names)
 
 ModelFamily bert_generation_family()
 {
-    return {"bert_generation", "BERT for generation", model_types, name_prefixes, {}, read_bert_generation,
-            apply_angle_bracket_vocabulary};
+    return {"bert_generation",    "BERT for generation",         model_types, name_prefixes, {},
+            read_bert_generation, apply_angle_bracket_vocabulary};
 }
 
 } // namespace posiscope::core

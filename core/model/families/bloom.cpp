@@ -24,23 +24,38 @@ Result<Architecture> read_bloom(const TensorNames& names)
     stack.causal = true;
     stack.scheme_id = "alibi";
     stack.scheme_label = "ALiBi";
-    stack.hidden_size = reader.word_table(stack, "word_embeddings.weight", reader.config().has("n_embed") ? "n_embed" : "hidden_size");
+    stack.hidden_size = reader.word_table(stack, "word_embeddings.weight",
+                                          reader.config().has("n_embed") ? "n_embed" : "hidden_size");
     const char* heads_key = reader.config().has("num_attention_heads") ? "num_attention_heads" : "n_head";
     stack.heads = reader.heads(heads_key, stack.hidden_size);
     stack.head_dim = stack.hidden_size / stack.heads;
     stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
     stack.activation = "gelu_new";
     stack.alibi = AlibiScheme{};
-    stack.layers = reader.layers(reader.config().has("num_hidden_layers") ? "num_hidden_layers" : "n_layer", [](std::int64_t n) { return "h." + std::to_string(n) + ".self_attention.query_key_value.weight"; });
-    LayerPattern layers{"h.{}.", "input_layernorm", "self_attention.query_key_value", "self_attention.query_key_value",
-                        "self_attention.query_key_value", "self_attention.dense", {}, {}, {},
-                        "post_attention_layernorm", "mlp.dense_h_to_4h", {}, "mlp.dense_4h_to_h", {}};
+    stack.layers = reader.layers(
+        reader.config().has("num_hidden_layers") ? "num_hidden_layers" : "n_layer",
+        [](std::int64_t n) { return "h." + std::to_string(n) + ".self_attention.query_key_value.weight"; });
+    LayerPattern layers{"h.{}.",
+                        "input_layernorm",
+                        "self_attention.query_key_value",
+                        "self_attention.query_key_value",
+                        "self_attention.query_key_value",
+                        "self_attention.dense",
+                        {},
+                        {},
+                        {},
+                        "post_attention_layernorm",
+                        "mlp.dense_h_to_4h",
+                        {},
+                        "mlp.dense_4h_to_h",
+                        {}};
     layers.epsilon = reader.epsilon("layer_norm_epsilon", 1e-5);
     layers.packed_rows = 3 * stack.hidden_size;
     layers.query_outputs = outputs_by_head(stack.heads, stack.head_dim, 3, 0);
     layers.key_outputs = outputs_by_head(stack.heads, stack.head_dim, 3, 1);
     layers.value_outputs = outputs_by_head(stack.heads, stack.head_dim, 3, 2);
-    stack.embedding_norm = reader.norm("word_embeddings_layernorm", NormKind::layer_norm, stack.hidden_size, layers.epsilon);
+    stack.embedding_norm =
+        reader.norm("word_embeddings_layernorm", NormKind::layer_norm, stack.hidden_size, layers.epsilon);
     if (reader.flag_or("apply_residual_connection_post_layernorm", false))
         reader.fail(Error{ErrorCode::unsupported_model,
                           in_quotes(reader.config().file_name()) +

@@ -22,33 +22,36 @@ Result<std::int64_t> checked_hidden_size(const Checkpoint& checkpoint, std::stri
     if (**wanted != columns)
         return Error{ErrorCode::shape_mismatch,
                      in_quotes(checkpoint.config().file_name()) + ": " + in_quotes(key) + " is " +
-                         std::to_string(**wanted) + ", but tensor " + in_quotes(word_table.name) + " has shape " +
-                         shape_text(word_table.shape),
+                         std::to_string(**wanted) + ", but tensor " + in_quotes(word_table.name) +
+                         " has shape " + shape_text(word_table.shape),
                      "recognising the network"};
     return columns;
 }
 
-Result<std::int64_t> checked_heads(const Checkpoint& checkpoint, std::string_view key, std::int64_t hidden_size)
+Result<std::int64_t> checked_heads(const Checkpoint& checkpoint, std::string_view key,
+                                   std::int64_t hidden_size)
 {
     const auto heads = checkpoint.config().integer(key, 1, hidden_size);
     if (!heads) return heads.error();
     if (hidden_size % *heads != 0)
-        return checkpoint.config().field_error(key, "is " + std::to_string(*heads) + ", which does not divide the hidden size " +
+        return checkpoint.config().field_error(key, "is " + std::to_string(*heads) +
+                                                        ", which does not divide the hidden size " +
                                                         std::to_string(hidden_size));
     return *heads;
 }
 
 Result<std::int64_t> checked_rows(const Checkpoint& checkpoint, std::string_view key, const TensorInfo& table,
-                                  bool may_be_cut, std::vector<std::string>& notes, std::int64_t beside_config)
+                                  bool may_be_cut, std::vector<std::string>& notes,
+                                  std::int64_t beside_config)
 {
     const auto wanted = checkpoint.config().optional_integer(key, 1, INT64_MAX / 2);
     if (!wanted) return wanted.error();
     const std::int64_t rows = table.shape[0];
     const std::int64_t wanted_rows = wanted->value_or(0) + beside_config;
     if (!*wanted || wanted_rows == rows || (rows < wanted_rows && may_be_cut)) return rows;
-    const std::string difference = in_quotes(checkpoint.config().file_name()) + ": " + in_quotes(key) + " is " +
-                                   std::to_string(**wanted) + ", but tensor " + in_quotes(table.name) + " has " +
-                                   std::to_string(rows) + " rows";
+    const std::string difference = in_quotes(checkpoint.config().file_name()) + ": " + in_quotes(key) +
+                                   " is " + std::to_string(**wanted) + ", but tensor " +
+                                   in_quotes(table.name) + " has " + std::to_string(rows) + " rows";
     if (rows < wanted_rows) return Error{ErrorCode::shape_mismatch, difference, "recognising the network"};
     notes.push_back(difference + "; the table decides");
     return rows;
@@ -61,7 +64,8 @@ Result<double> checked_epsilon(const Checkpoint& checkpoint, std::string_view ke
     if (!epsilon) return epsilon.error();
     if (*epsilon) return **epsilon;
     notes.push_back(in_quotes(checkpoint.config().file_name()) + " has no " + in_quotes(key) +
-                    "; the family's published value " + nlohmann::json(published_default).dump() + " is taken");
+                    "; the family's published value " + nlohmann::json(published_default).dump() +
+                    " is taken");
     return published_default;
 }
 
@@ -69,8 +73,9 @@ Result<std::string> checked_activation(const Checkpoint& checkpoint, std::string
                                        std::string_view published_default, std::vector<std::string>& notes)
 {
     static constexpr std::array<std::string_view, 14> known{
-        "gelu",      "gelu_new", "gelu_fast", "gelu_python", "gelu_pytorch_tanh", "gelu_accurate", "quick_gelu",
-        "relu",      "relu2",    "silu",      "swish",       "tanh",              "sigmoid",       "mish",
+        "gelu",          "gelu_new",   "gelu_fast", "gelu_python", "gelu_pytorch_tanh",
+        "gelu_accurate", "quick_gelu", "relu",      "relu2",       "silu",
+        "swish",         "tanh",       "sigmoid",   "mish",
     };
     const auto name = checkpoint.config().optional_text(key);
     if (!name) return name.error();

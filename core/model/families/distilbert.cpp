@@ -24,8 +24,20 @@ Result<Architecture> read_distilbert(const TensorNames& names)
     body.inner_key = "hidden_dim";
     body.activation_key = "activation";
     body.epsilon_in_config = false;
-    body.layers = {"transformer.layer.{}.", {}, "attention.q_lin", "attention.k_lin", "attention.v_lin",
-                   "attention.out_lin", {}, {}, "sa_layer_norm", {}, "ffn.lin1", {}, "ffn.lin2", "output_layer_norm"};
+    body.layers = {"transformer.layer.{}.",
+                   {},
+                   "attention.q_lin",
+                   "attention.k_lin",
+                   "attention.v_lin",
+                   "attention.out_lin",
+                   {},
+                   {},
+                   "sa_layer_norm",
+                   {},
+                   "ffn.lin1",
+                   {},
+                   "ffn.lin2",
+                   "output_layer_norm"};
     Stack stack = read_bert_body(reader, body);
     reader.pad_token(0);
     if (!reader.ok()) return *reader.fault();
@@ -37,7 +49,13 @@ Result<Architecture> read_distilbert(const TensorNames& names)
 
 ModelFamily distilbert_family()
 {
-    return {"distilbert", "DistilBERT", model_types, name_prefixes, {}, read_distilbert, apply_word_piece_vocabulary};
+    return {"distilbert",
+            "DistilBERT",
+            model_types,
+            name_prefixes,
+            {},
+            read_distilbert,
+            apply_word_piece_vocabulary};
 }
 
 } // namespace posiscope::core

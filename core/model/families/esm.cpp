@@ -61,15 +61,29 @@ Result<Architecture> read_esm(const TensorNames& names)
                           "recognising the network"});
     }
     if (reader.flag_or("token_dropout", false)) stack.word_factor = 1.0 - 0.15 * 0.8;
-    LayerPattern layers{"encoder.layer.{}.", "attention.LayerNorm", "attention.self.query", "attention.self.key",
-                        "attention.self.value", "attention.output.dense", {}, {}, {}, "LayerNorm",
-                        "intermediate.dense", {}, "output.dense", {}};
+    LayerPattern layers{"encoder.layer.{}.",
+                        "attention.LayerNorm",
+                        "attention.self.query",
+                        "attention.self.key",
+                        "attention.self.value",
+                        "attention.output.dense",
+                        {},
+                        {},
+                        {},
+                        "LayerNorm",
+                        "intermediate.dense",
+                        {},
+                        "output.dense",
+                        {}};
     layers.epsilon = reader.epsilon("layer_norm_eps", 1e-12);
     layers.inner_size = reader.optional_integer("intermediate_size", 1, largest_hidden_size).value_or(-1);
     if (reader.flag_or("emb_layer_norm_before", false))
-        stack.embedding_norm = reader.norm("embeddings.layer_norm", NormKind::layer_norm, stack.hidden_size, layers.epsilon);
+        stack.embedding_norm =
+            reader.norm("embeddings.layer_norm", NormKind::layer_norm, stack.hidden_size, layers.epsilon);
     stack.activation = "gelu";
-    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) { return "encoder.layer." + std::to_string(n) + ".attention.self.query.weight"; });
+    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) {
+        return "encoder.layer." + std::to_string(n) + ".attention.self.query.weight";
+    });
     read_layers_by_pattern(reader, stack, layers);
     if (!reader.ok()) return *reader.fault();
     architecture.stacks.push_back(std::move(stack));

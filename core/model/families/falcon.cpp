@@ -32,22 +32,36 @@ Result<Architecture> read_falcon(const TensorNames& names)
     const bool grouped = reader.flag_or("new_decoder_architecture", false);
     if (reader.flag_or("alibi", false) || !reader.flag_or("parallel_attn", true) ||
         (!grouped && !reader.flag_or("multi_query", true)))
-        reader.fail(Error{ErrorCode::unsupported_model,
-                          in_quotes(reader.config().file_name()) +
-                              ": a Falcon with 'alibi', without 'parallel_attn' or without 'multi_query' is not "
-                              "supported; the 7B and 40B layouts are",
-                          "recognising the network"});
+        reader.fail(
+            Error{ErrorCode::unsupported_model,
+                  in_quotes(reader.config().file_name()) +
+                      ": a Falcon with 'alibi', without 'parallel_attn' or without 'multi_query' is not "
+                      "supported; the 7B and 40B layouts are",
+                  "recognising the network"});
     const std::int64_t groups = grouped ? reader.integer("num_kv_heads", 1, stack.heads) : 1;
     if (stack.heads % groups != 0)
         reader.fail(reader.config().field_error("num_kv_heads", "does not divide the number of heads"));
     stack.activation = reader.activation("activation", "gelu");
     stack.parallel_feed_forward = true;
     stack.rotary = reader.rotary(stack.head_dim, 10000.0);
-    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) { return "h." + std::to_string(n) + ".self_attention.query_key_value.weight"; });
+    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) {
+        return "h." + std::to_string(n) + ".self_attention.query_key_value.weight";
+    });
     const bool two_norms = grouped && reader.integer_or("num_ln_in_parallel_attn", 2, 1, 2) == 2;
-    LayerPattern layers{"h.{}.", two_norms ? "ln_attn" : "input_layernorm", "self_attention.query_key_value",
-                        "self_attention.query_key_value", "self_attention.query_key_value", "self_attention.dense",
-                        {}, {}, {}, two_norms ? "ln_mlp" : "", "mlp.dense_h_to_4h", {}, "mlp.dense_4h_to_h", {}};
+    LayerPattern layers{"h.{}.",
+                        two_norms ? "ln_attn" : "input_layernorm",
+                        "self_attention.query_key_value",
+                        "self_attention.query_key_value",
+                        "self_attention.query_key_value",
+                        "self_attention.dense",
+                        {},
+                        {},
+                        {},
+                        two_norms ? "ln_mlp" : "",
+                        "mlp.dense_h_to_4h",
+                        {},
+                        "mlp.dense_4h_to_h",
+                        {}};
     layers.epsilon = reader.epsilon("layer_norm_epsilon", 1e-5);
     layers.inner_size = reader.optional_integer("ffn_hidden_size", 1, largest_hidden_size).value_or(-1);
     const std::int64_t share = stack.heads / groups, n = stack.head_dim;

@@ -36,10 +36,23 @@ Result<Architecture> read_gpt2(const TensorNames& names)
                               ": 'scale_attn_by_inverse_layer_idx' is not supported; false was expected",
                           "recognising the network"});
     stack.activation = reader.activation("activation_function", "gelu_new");
-    stack.layers = reader.layers("n_layer", [](std::int64_t n) { return "h." + std::to_string(n) + ".attn.c_attn.weight"; });
+    stack.layers = reader.layers(
+        "n_layer", [](std::int64_t n) { return "h." + std::to_string(n) + ".attn.c_attn.weight"; });
     const std::int64_t d = stack.hidden_size;
-    LayerPattern layers{"h.{}.", "ln_1", "attn.c_attn", "attn.c_attn", "attn.c_attn", "attn.c_proj", {}, {}, {},
-                        "ln_2", "mlp.c_fc", {}, "mlp.c_proj", {}};
+    LayerPattern layers{"h.{}.",
+                        "ln_1",
+                        "attn.c_attn",
+                        "attn.c_attn",
+                        "attn.c_attn",
+                        "attn.c_proj",
+                        {},
+                        {},
+                        {},
+                        "ln_2",
+                        "mlp.c_fc",
+                        {},
+                        "mlp.c_proj",
+                        {}};
     layers.epsilon = reader.epsilon("layer_norm_epsilon", 1e-5);
     layers.inner_size = reader.optional_integer("n_inner", 1, largest_hidden_size).value_or(4 * d);
     layers.transposed = true;

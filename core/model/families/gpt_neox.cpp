@@ -31,10 +31,23 @@ Result<Architecture> read_gpt_neox(const TensorNames& names)
     stack.activation = reader.activation("hidden_act", "gelu");
     stack.parallel_feed_forward = reader.flag_or("use_parallel_residual", true);
     stack.rotary = reader.rotary(stack.head_dim, 10000.0, 0.25);
-    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) { return "layers." + std::to_string(n) + ".attention.query_key_value.weight"; });
-    LayerPattern layers{"layers.{}.", "input_layernorm", "attention.query_key_value", "attention.query_key_value",
-                        "attention.query_key_value", "attention.dense", {}, {}, {}, "post_attention_layernorm",
-                        "mlp.dense_h_to_4h", {}, "mlp.dense_4h_to_h", {}};
+    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) {
+        return "layers." + std::to_string(n) + ".attention.query_key_value.weight";
+    });
+    LayerPattern layers{"layers.{}.",
+                        "input_layernorm",
+                        "attention.query_key_value",
+                        "attention.query_key_value",
+                        "attention.query_key_value",
+                        "attention.dense",
+                        {},
+                        {},
+                        {},
+                        "post_attention_layernorm",
+                        "mlp.dense_h_to_4h",
+                        {},
+                        "mlp.dense_4h_to_h",
+                        {}};
     layers.epsilon = reader.epsilon("layer_norm_eps", 1e-5);
     layers.inner_size = reader.optional_integer("intermediate_size", 1, largest_hidden_size).value_or(-1);
     layers.packed_rows = 3 * stack.hidden_size;
@@ -53,7 +66,13 @@ Result<Architecture> read_gpt_neox(const TensorNames& names)
 
 ModelFamily gpt_neox_family()
 {
-    return {"gpt_neox", "GPT-NeoX", model_types, name_prefixes, {}, read_gpt_neox, apply_angle_bracket_vocabulary};
+    return {"gpt_neox",
+            "GPT-NeoX",
+            model_types,
+            name_prefixes,
+            {},
+            read_gpt_neox,
+            apply_angle_bracket_vocabulary};
 }
 
 } // namespace posiscope::core

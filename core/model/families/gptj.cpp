@@ -30,13 +30,28 @@ Result<Architecture> read_gptj(const TensorNames& names)
     stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
     stack.activation = reader.activation("activation_function", "gelu_new");
     stack.parallel_feed_forward = true;
-    const std::int64_t turned = reader.optional_integer("rotary_dim", 2, stack.head_dim).value_or(stack.head_dim);
+    const std::int64_t turned =
+        reader.optional_integer("rotary_dim", 2, stack.head_dim).value_or(stack.head_dim);
     stack.rotary = RotaryScheme{turned, 10000.0, true};
-    stack.layers = reader.layers("n_layer", [](std::int64_t n) { return "h." + std::to_string(n) + ".attn.q_proj.weight"; });
-    LayerPattern layers{"h.{}.", "ln_1", "attn.q_proj", "attn.k_proj", "attn.v_proj", "attn.out_proj", {}, {}, {}, {},
-                        "mlp.fc_in", {}, "mlp.fc_out", {}};
+    stack.layers = reader.layers(
+        "n_layer", [](std::int64_t n) { return "h." + std::to_string(n) + ".attn.q_proj.weight"; });
+    LayerPattern layers{"h.{}.",
+                        "ln_1",
+                        "attn.q_proj",
+                        "attn.k_proj",
+                        "attn.v_proj",
+                        "attn.out_proj",
+                        {},
+                        {},
+                        {},
+                        {},
+                        "mlp.fc_in",
+                        {},
+                        "mlp.fc_out",
+                        {}};
     layers.epsilon = reader.epsilon("layer_norm_epsilon", 1e-5);
-    layers.inner_size = reader.optional_integer("n_inner", 1, largest_hidden_size).value_or(4 * stack.hidden_size);
+    layers.inner_size =
+        reader.optional_integer("n_inner", 1, largest_hidden_size).value_or(4 * stack.hidden_size);
     read_layers_by_pattern(reader, stack, layers);
     reader.pad_token(std::nullopt);
     reader.special_by_config(stack, "bos_token_id", std::nullopt);

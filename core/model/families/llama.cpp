@@ -34,9 +34,20 @@ Result<Architecture> read_llama(const TensorNames& names)
                            : reader.heads("num_attention_heads", stack.hidden_size);
     stack.head_dim = head_dim.value_or(stack.hidden_size / stack.heads);
     stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
-    LayerPattern layers{"layers.{}.", "input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
-                        "self_attn.o_proj", {}, {}, {}, "post_attention_layernorm", "mlp.up_proj", "mlp.gate_proj",
-                        "mlp.down_proj", {}};
+    LayerPattern layers{"layers.{}.",
+                        "input_layernorm",
+                        "self_attn.q_proj",
+                        "self_attn.k_proj",
+                        "self_attn.v_proj",
+                        "self_attn.o_proj",
+                        {},
+                        {},
+                        {},
+                        "post_attention_layernorm",
+                        "mlp.up_proj",
+                        "mlp.gate_proj",
+                        "mlp.down_proj",
+                        {}};
     if (qwen3) {
         layers.query_norm = "self_attn.q_norm";
         layers.key_norm = "self_attn.k_norm";
@@ -46,15 +57,21 @@ Result<Architecture> read_llama(const TensorNames& names)
     layers.gain_offset = gemma ? 1.0 : 0.0;
     layers.key_heads = reader.integer_or("num_key_value_heads", stack.heads, 1, stack.heads);
     if (stack.heads % layers.key_heads != 0)
-        reader.fail(reader.config().field_error("num_key_value_heads", "does not divide the number of heads"));
+        reader.fail(
+            reader.config().field_error("num_key_value_heads", "does not divide the number of heads"));
     layers.inner_size = reader.optional_integer("intermediate_size", 1, largest_hidden_size).value_or(-1);
-    stack.activation = reader.activation(gemma && reader.config().has("hidden_activation") ? "hidden_activation" : "hidden_act",
-                                         gemma ? "gelu_pytorch_tanh" : "silu");
-    if (gemma && stack.activation == "gelu") stack.activation = "gelu_pytorch_tanh"; // the released models' meaning
+    stack.activation = reader.activation(
+        gemma && reader.config().has("hidden_activation") ? "hidden_activation" : "hidden_act",
+        gemma ? "gelu_pytorch_tanh" : "silu");
+    if (gemma && stack.activation == "gelu")
+        stack.activation = "gelu_pytorch_tanh"; // the released models' meaning
     stack.rotary = reader.rotary(stack.head_dim, 10000.0);
     if (reader.flag_or("use_sliding_window", type == "mistral"))
-        if (const auto window = reader.optional_integer("sliding_window", 1, 1 << 30)) stack.window_before = *window - 1;
-    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) { return "layers." + std::to_string(n) + ".self_attn.q_proj.weight"; });
+        if (const auto window = reader.optional_integer("sliding_window", 1, 1 << 30))
+            stack.window_before = *window - 1;
+    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) {
+        return "layers." + std::to_string(n) + ".self_attn.q_proj.weight";
+    });
     read_layers_by_pattern(reader, stack, layers);
     reader.pad_token(std::nullopt);
     reader.special_by_config(stack, "bos_token_id", std::nullopt);

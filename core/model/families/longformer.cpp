@@ -31,17 +31,18 @@ Result<Architecture> read_longformer(const TensorNames& names)
         const bool same = std::all_of(window->begin(), window->end(),
                                       [&](const auto& one) { return one == window->front(); });
         if (!same || !window->front().is_number_integer())
-            reader.fail(Error{ErrorCode::unsupported_model,
-                              reader.config().field_error("attention_window", "differs between layers").message,
-                              "recognising the network"});
+            reader.fail(
+                Error{ErrorCode::unsupported_model,
+                      reader.config().field_error("attention_window", "differs between layers").message,
+                      "recognising the network"});
         else
             width = window->front().get<std::int64_t>();
     } else {
         width = reader.integer_or("attention_window", 512, 2, 1 << 24);
     }
     if (width < 2 || width % 2 != 0)
-        reader.fail(reader.config().field_error("attention_window", "is " + std::to_string(width) +
-                                                                        "; an even number from 2 on was expected"));
+        reader.fail(reader.config().field_error(
+            "attention_window", "is " + std::to_string(width) + "; an even number from 2 on was expected"));
     stack.window_before = stack.window_after = width / 2;
     stack.window_is_absence = true;
     reader.special_by_config(stack, "bos_token_id", "eos_token_id");
@@ -54,7 +55,12 @@ Result<Architecture> read_longformer(const TensorNames& names)
 
 ModelFamily longformer_family()
 {
-    return {"longformer", "Longformer", model_types, name_prefixes, {}, read_longformer,
+    return {"longformer",
+            "Longformer",
+            model_types,
+            name_prefixes,
+            {},
+            read_longformer,
             apply_angle_bracket_vocabulary};
 }
 

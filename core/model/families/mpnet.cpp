@@ -19,13 +19,25 @@ Result<Architecture> read_mpnet(const TensorNames& names)
     BertBody body;
     body.token_types = {};
     body.first_position_row = 2;
-    body.layers = {"encoder.layer.{}.", {}, "attention.attn.q", "attention.attn.k", "attention.attn.v",
-                   "attention.attn.o", {}, {}, "attention.LayerNorm", {}, "intermediate.dense", {}, "output.dense",
+    body.layers = {"encoder.layer.{}.",
+                   {},
+                   "attention.attn.q",
+                   "attention.attn.k",
+                   "attention.attn.v",
+                   "attention.attn.o",
+                   {},
+                   {},
+                   "attention.LayerNorm",
+                   {},
+                   "intermediate.dense",
+                   {},
+                   "output.dense",
                    "output.LayerNorm"};
     Stack stack = read_bert_body(reader, body);
     stack.scheme_id = "absolute_learned_and_bucketed_bias";
     stack.scheme_label = "learned absolute and bucketed relative bias";
-    stack.bucketed_bias = BucketedBias{reader.integer_or("relative_attention_num_buckets", 32, 2, 1 << 20), 128, true};
+    stack.bucketed_bias =
+        BucketedBias{reader.integer_or("relative_attention_num_buckets", 32, 2, 1 << 20), 128, true};
     const std::string table = reader.tensor_if_there("encoder.relative_attention_bias.weight",
                                                      {stack.bucketed_bias->buckets, stack.heads});
     if (table.empty() && reader.ok()) reader.fail(names.missing("encoder.relative_attention_bias.weight"));

@@ -34,10 +34,14 @@ Result<Architecture> read_mpt(const TensorNames& names)
     const auto normed = attention_config.optional_flag("qk_ln");
     const auto largest = attention_config.optional_number("alibi_bias_max", 0.0, 1e6);
     const auto scale = attention_config.optional_number("softmax_scale", 0.0, 1e6);
-    if (!alibi) reader.fail(alibi.error());
-    else if (!normed) reader.fail(normed.error());
-    else if (!largest) reader.fail(largest.error());
-    else if (!scale) reader.fail(scale.error());
+    if (!alibi)
+        reader.fail(alibi.error());
+    else if (!normed)
+        reader.fail(normed.error());
+    else if (!largest)
+        reader.fail(largest.error());
+    else if (!scale)
+        reader.fail(scale.error());
     else if (!alibi->value_or(true) || normed->value_or(false))
         reader.fail(Error{ErrorCode::unsupported_model,
                           in_quotes(reader.config().file_name()) +
@@ -48,9 +52,10 @@ Result<Architecture> read_mpt(const TensorNames& names)
         if (*scale) stack.logit_scale = **scale;
     }
     stack.activation = "gelu";
-    stack.layers = reader.layers("n_layers", [](std::int64_t n) { return "blocks." + std::to_string(n) + ".attn.Wqkv.weight"; });
-    LayerPattern layers{"blocks.{}.", "norm_1", "attn.Wqkv", "attn.Wqkv", "attn.Wqkv", "attn.out_proj", {}, {}, {},
-                        "norm_2", "ffn.up_proj", {}, "ffn.down_proj", {}};
+    stack.layers = reader.layers(
+        "n_layers", [](std::int64_t n) { return "blocks." + std::to_string(n) + ".attn.Wqkv.weight"; });
+    LayerPattern layers{"blocks.{}.", "norm_1", "attn.Wqkv", "attn.Wqkv",   "attn.Wqkv", "attn.out_proj", {},
+                        {},           {},       "norm_2",    "ffn.up_proj", {},          "ffn.down_proj", {}};
     layers.epsilon = reader.epsilon("layer_norm_epsilon", 1e-5);
     const std::int64_t d = stack.hidden_size;
     layers.packed_rows = 3 * d;

@@ -31,10 +31,12 @@ Result<Architecture> read_openai_gpt(const TensorNames& names)
     // The released code calls the tanh form of GELU by the plain name.
     const std::string activation = reader.activation("afn", "gelu");
     stack.activation = activation == "gelu" ? "gelu_new" : activation;
-    stack.layers = reader.layers("n_layer", [](std::int64_t n) { return "h." + std::to_string(n) + ".attn.c_attn.weight"; });
+    stack.layers = reader.layers(
+        "n_layer", [](std::int64_t n) { return "h." + std::to_string(n) + ".attn.c_attn.weight"; });
     const std::int64_t d = stack.hidden_size;
-    LayerPattern layers{"h.{}.", {}, "attn.c_attn", "attn.c_attn", "attn.c_attn", "attn.c_proj", {}, {}, "ln_1",
-                        {}, "mlp.c_fc", {}, "mlp.c_proj", "ln_2"};
+    LayerPattern layers{
+        "h.{}.",    {}, "attn.c_attn", "attn.c_attn", "attn.c_attn", "attn.c_proj", {}, {}, "ln_1", {},
+        "mlp.c_fc", {}, "mlp.c_proj",  "ln_2"};
     layers.epsilon = reader.epsilon("layer_norm_epsilon", 1e-5);
     layers.transposed = true;
     layers.packed_rows = 3 * d;
@@ -52,7 +54,8 @@ Result<Architecture> read_openai_gpt(const TensorNames& names)
 
 ModelFamily openai_gpt_family()
 {
-    return {"openai_gpt", "GPT", model_types, name_prefixes, {}, read_openai_gpt, apply_angle_bracket_vocabulary};
+    return {
+        "openai_gpt", "GPT", model_types, name_prefixes, {}, read_openai_gpt, apply_angle_bracket_vocabulary};
 }
 
 } // namespace posiscope::core

@@ -40,9 +40,23 @@ Result<Architecture> read_opt(const TensorNames& names)
     stack.head_dim = stack.hidden_size / stack.heads;
     stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
     stack.activation = reader.activation("activation_function", "relu");
-    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) { return "layers." + std::to_string(n) + ".self_attn.q_proj.weight"; });
-    LayerPattern layers{"layers.{}.", "self_attn_layer_norm", "self_attn.q_proj", "self_attn.k_proj",
-                        "self_attn.v_proj", "self_attn.out_proj", {}, {}, {}, "final_layer_norm", "fc1", {}, "fc2", {}};
+    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) {
+        return "layers." + std::to_string(n) + ".self_attn.q_proj.weight";
+    });
+    LayerPattern layers{"layers.{}.",
+                        "self_attn_layer_norm",
+                        "self_attn.q_proj",
+                        "self_attn.k_proj",
+                        "self_attn.v_proj",
+                        "self_attn.out_proj",
+                        {},
+                        {},
+                        {},
+                        "final_layer_norm",
+                        "fc1",
+                        {},
+                        "fc2",
+                        {}};
     layers.inner_size = reader.optional_integer("ffn_dim", 1, largest_hidden_size).value_or(-1);
     read_layers_by_pattern(reader, stack, layers);
     reader.pad_token(1);

@@ -34,7 +34,8 @@ Result<Architecture> read_roformer(const TensorNames& names)
 
 ModelFamily roformer_family()
 {
-    return {"roformer", "RoFormer", model_types, name_prefixes, {}, read_roformer, apply_word_piece_vocabulary};
+    return {
+        "roformer", "RoFormer", model_types, name_prefixes, {}, read_roformer, apply_word_piece_vocabulary};
 }
 
 } // namespace posiscope::core

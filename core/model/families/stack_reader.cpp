@@ -29,7 +29,8 @@ std::int64_t StackReader::integer(std::string_view key, std::int64_t least, std:
     return take(config().integer(key, least, most), least);
 }
 
-std::optional<std::int64_t> StackReader::optional_integer(std::string_view key, std::int64_t least, std::int64_t most)
+std::optional<std::int64_t> StackReader::optional_integer(std::string_view key, std::int64_t least,
+                                                          std::int64_t most)
 {
     return take(config().optional_integer(key, least, most), std::optional<std::int64_t>{});
 }
@@ -42,7 +43,8 @@ std::int64_t StackReader::integer_or(std::string_view key, std::int64_t publishe
 
 double StackReader::number_or(std::string_view key, double published_default, double least, double most)
 {
-    return take(config().optional_number(key, least, most), std::optional<double>{}).value_or(published_default);
+    return take(config().optional_number(key, least, most), std::optional<double>{})
+        .value_or(published_default);
 }
 
 bool StackReader::flag_or(std::string_view key, bool published_default)
@@ -52,7 +54,8 @@ bool StackReader::flag_or(std::string_view key, bool published_default)
 
 std::string StackReader::text_or(std::string_view key, std::string_view published_default)
 {
-    return take(config().optional_text(key), std::optional<std::string>{}).value_or(std::string(published_default));
+    return take(config().optional_text(key), std::optional<std::string>{})
+        .value_or(std::string(published_default));
 }
 
 double StackReader::epsilon(std::string_view key, double published_default)
@@ -72,7 +75,8 @@ std::int64_t StackReader::heads(std::string_view key, std::int64_t hidden_size)
     return take(checked_heads(m_names.checkpoint(), key, hidden_size), std::int64_t{1});
 }
 
-std::int64_t StackReader::layers(std::string_view key, const std::function<std::string(std::int64_t)>& first_of_layer)
+std::int64_t StackReader::layers(std::string_view key,
+                                 const std::function<std::string(std::int64_t)>& first_of_layer)
 {
     const auto wanted = optional_integer(key, 1, most_layers);
     if (wanted || m_fault) return wanted.value_or(1);
@@ -98,14 +102,16 @@ RotaryScheme StackReader::rotary(std::int64_t head_dim, double published_base, d
     };
     // Scaled rotations (linear, dynamic, yarn, llama3) change the frequencies.
     const auto scaling = root.find("rope_scaling");
-    const ConfigJson scaled(scaling != root.end() && scaling->is_object() ? *scaling : nlohmann::json::object(),
+    const ConfigJson scaled(scaling != root.end() && scaling->is_object() ? *scaling
+                                                                          : nlohmann::json::object(),
                             config().file_name());
-    for (const auto& [source, key] : {std::pair(&settings, "rope_type"), {&scaled, "rope_type"}, {&scaled, "type"}}) {
+    for (const auto& [source, key] :
+         {std::pair(&settings, "rope_type"), {&scaled, "rope_type"}, {&scaled, "type"}}) {
         const auto type = take(source->optional_text(key), std::optional<std::string>{});
         if (type && *type != "default")
             fail(Error{ErrorCode::unsupported_model,
-                       in_quotes(config().file_name()) + ": rotary positions scaled by " + in_quotes(*type, 40) +
-                           " are not supported; 'default' was expected",
+                       in_quotes(config().file_name()) + ": rotary positions scaled by " +
+                           in_quotes(*type, 40) + " are not supported; 'default' was expected",
                        "recognising the network"});
     }
     const double base = number("rope_theta", number("rotary_emb_base", published_base));
@@ -131,14 +137,15 @@ std::int64_t StackReader::word_table(Stack& stack, std::string_view canonical, s
     return columns;
 }
 
-void StackReader::position_table(Stack& stack, std::string_view canonical, std::int64_t columns, std::string_view key,
-                                 std::int64_t first_row, std::int64_t rows_beside_config)
+void StackReader::position_table(Stack& stack, std::string_view canonical, std::int64_t columns,
+                                 std::string_view key, std::int64_t first_row,
+                                 std::int64_t rows_beside_config)
 {
     const TensorInfo* table = take<const TensorInfo*>(m_names.require(canonical, {-1, columns}), nullptr);
     if (table == nullptr) return;
-    const auto rows = take(checked_rows(m_names.checkpoint(), key, *table, false, m_architecture.notes,
-                                        rows_beside_config),
-                           std::int64_t{1});
+    const auto rows =
+        take(checked_rows(m_names.checkpoint(), key, *table, false, m_architecture.notes, rows_beside_config),
+             std::int64_t{1});
     stack.absolute = AbsolutePositions::table;
     stack.position_table = table->name;
     stack.first_position_row = first_row;
@@ -163,14 +170,16 @@ NormNames StackReader::norm(const std::string& canonical, NormKind kind, std::in
     if (gain == nullptr) return {};
     NormNames out{kind, gain->name, {}, epsilon, 0.0};
     if (kind == NormKind::rms_norm) return out;
-    const TensorInfo* bias = take<const TensorInfo*>(
-        bias_optional ? m_names.optional(canonical + ".bias", {size}) : m_names.require(canonical + ".bias", {size}),
-        nullptr);
+    const TensorInfo* bias =
+        take<const TensorInfo*>(bias_optional ? m_names.optional(canonical + ".bias", {size})
+                                              : m_names.require(canonical + ".bias", {size}),
+                                nullptr);
     if (bias != nullptr) out.bias = bias->name;
     return out;
 }
 
-LinearNames StackReader::linear(const std::string& canonical, std::int64_t out, std::int64_t in, bool transposed)
+LinearNames StackReader::linear(const std::string& canonical, std::int64_t out, std::int64_t in,
+                                bool transposed)
 {
     LinearNames names = linear_if_there(canonical, out, in, transposed);
     if (names.empty() && !m_fault) fail(m_names.missing(canonical + ".weight"));
@@ -187,8 +196,8 @@ NormNames StackReader::layer_norm_if_there(const std::string& canonical, NormKin
                                            double epsilon)
 {
     NormNames out{kind, tensor_if_there(canonical + ".weight", {size}),
-                  kind == NormKind::rms_norm ? std::string{} : tensor_if_there(canonical + ".bias", {size}), epsilon,
-                  0.0};
+                  kind == NormKind::rms_norm ? std::string{} : tensor_if_there(canonical + ".bias", {size}),
+                  epsilon, 0.0};
     if (out.gain.empty()) out.kind = NormKind::none;
     return out;
 }
@@ -197,7 +206,9 @@ LinearNames StackReader::linear_if_there(const std::string& canonical, std::int6
                                          bool transposed)
 {
     const Shape shape = transposed ? Shape{in, out} : Shape{out, in};
-    return {tensor_if_there(canonical + ".weight", shape), tensor_if_there(canonical + ".bias", {out}), transposed,
+    return {tensor_if_there(canonical + ".weight", shape),
+            tensor_if_there(canonical + ".bias", {out}),
+            transposed,
             {}};
 }
 
@@ -216,17 +227,21 @@ void StackReader::read_layers(Stack& stack, const std::function<LayerNames(std::
         ++stack.layers_present;
     }
     if (!ok()) return;
-    if (stack.layers_present == 0) note(stack.missing_tensor + "; no layer can be probed");
+    if (stack.layers_present == 0)
+        note(stack.missing_tensor + "; no layer can be probed");
     else if (stack.layers_present < stack.layers)
-        note("this file holds " + counted(static_cast<std::size_t>(stack.layers_present), "layer", "layers") + " of " +
-             std::to_string(stack.layers) + (m_architecture.stacks.empty() ? "" : " of the " + stack.id));
+        note("this file holds " + counted(static_cast<std::size_t>(stack.layers_present), "layer", "layers") +
+             " of " + std::to_string(stack.layers) +
+             (m_architecture.stacks.empty() ? "" : " of the " + stack.id));
 }
 
 void StackReader::pad_token(std::optional<std::int64_t> published_default)
 {
     const auto pad = optional_integer("pad_token_id", -1, INT64_MAX);
-    if (pad && *pad >= 0) m_architecture.pad_token_id = *pad;
-    else if (!config().root().contains("pad_token_id")) m_architecture.pad_token_id = published_default;
+    if (pad && *pad >= 0)
+        m_architecture.pad_token_id = *pad;
+    else if (!config().root().contains("pad_token_id"))
+        m_architecture.pad_token_id = published_default;
 }
 
 void StackReader::special_by_config(Stack& stack, std::optional<std::string_view> leading_key,
@@ -343,7 +358,8 @@ std::vector<std::int64_t> outputs_by_head(std::int64_t heads, std::int64_t head_
     return outputs;
 }
 
-std::vector<std::int64_t> outputs_of_shared_heads(std::int64_t heads, std::int64_t key_heads, std::int64_t head_dim)
+std::vector<std::int64_t> outputs_of_shared_heads(std::int64_t heads, std::int64_t key_heads,
+                                                  std::int64_t head_dim)
 {
     if (heads == key_heads) return {};
     std::vector<std::int64_t> outputs;
@@ -366,9 +382,9 @@ void apply_marked_vocabulary(Architecture& architecture, std::vector<Vocabulary:
 {
     for (Vocabulary::Entry& entry : entries) {
         const bool marked = entry.text.size() > 2 && entry.text.front() == open && entry.text.back() == close;
-        const bool special = marked || std::find(architecture.special_token_ids.begin(),
-                                                 architecture.special_token_ids.end(),
-                                                 entry.id) != architecture.special_token_ids.end();
+        const bool special =
+            marked || std::find(architecture.special_token_ids.begin(), architecture.special_token_ids.end(),
+                                entry.id) != architecture.special_token_ids.end();
         if (marked) architecture.special_token_ids.push_back(entry.id);
         if (special) entry.drawable = false;
     }

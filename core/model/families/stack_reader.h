@@ -32,7 +32,8 @@ public:
     // Config. The first of several keys that is there is taken.
     std::int64_t integer(std::string_view key, std::int64_t least, std::int64_t most);
     std::optional<std::int64_t> optional_integer(std::string_view key, std::int64_t least, std::int64_t most);
-    std::int64_t integer_or(std::string_view key, std::int64_t published_default, std::int64_t least, std::int64_t most);
+    std::int64_t integer_or(std::string_view key, std::int64_t published_default, std::int64_t least,
+                            std::int64_t most);
     double number_or(std::string_view key, double published_default, double least, double most);
     bool flag_or(std::string_view key, bool published_default);
     std::string text_or(std::string_view key, std::string_view published_default);
@@ -57,9 +58,11 @@ public:
     /// Must be there. The bias may be missing where `bias_optional`.
     NormNames norm(const std::string& canonical, NormKind kind, std::int64_t size, double epsilon,
                    bool bias_optional = false);
-    LinearNames linear(const std::string& canonical, std::int64_t out, std::int64_t in, bool transposed = false);
+    LinearNames linear(const std::string& canonical, std::int64_t out, std::int64_t in,
+                       bool transposed = false);
     /// The same, but empty names where the tensor is missing: layers of a partial file.
-    NormNames layer_norm_if_there(const std::string& canonical, NormKind kind, std::int64_t size, double epsilon);
+    NormNames layer_norm_if_there(const std::string& canonical, NormKind kind, std::int64_t size,
+                                  double epsilon);
     LinearNames linear_if_there(const std::string& canonical, std::int64_t out, std::int64_t in,
                                 bool transposed = false);
     std::string tensor_if_there(const std::string& canonical, const Shape& shape);
@@ -104,7 +107,7 @@ struct LayerPattern {
     NormKind norm = NormKind::layer_norm;
     double epsilon = 1e-5;
     double gain_offset = 0.0;
-    std::int64_t key_heads = 0;  ///< 0: as many as heads
+    std::int64_t key_heads = 0;   ///< 0: as many as heads
     std::int64_t inner_size = -1; ///< of the feed-forward block; -1: any
     bool transposed = false;      ///< matrices are stored [in, out]
     /// Where query, key and value are one packed matrix (all three names the same): outputs of each.
@@ -123,7 +126,8 @@ std::vector<std::int64_t> outputs_by_head(std::int64_t heads, std::int64_t head_
                                           std::int64_t part);
 
 /// Outputs that repeat every key head for the query heads that share it.
-std::vector<std::int64_t> outputs_of_shared_heads(std::int64_t heads, std::int64_t key_heads, std::int64_t head_dim);
+std::vector<std::int64_t> outputs_of_shared_heads(std::int64_t heads, std::int64_t key_heads,
+                                                  std::int64_t head_dim);
 
 /// What a layer's attention and feed-forward block lack, as the name of the first missing weight; empty: nothing.
 std::string first_missing(const std::vector<std::pair<std::string, const LinearNames*>>& parts);

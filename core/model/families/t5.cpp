@@ -16,9 +16,11 @@ void read_bias(StackReader& reader, Stack& stack)
     const auto buckets = reader.optional_integer("relative_attention_num_buckets", 2, 1 << 20);
     const auto distance = reader.optional_integer("relative_attention_max_distance", 2, 1 << 30);
     if (!buckets && stack.id == "encoder")
-        reader.note(in_quotes(reader.config().file_name()) + " has no 'relative_attention_num_buckets'; 32 is taken");
+        reader.note(in_quotes(reader.config().file_name()) +
+                    " has no 'relative_attention_num_buckets'; 32 is taken");
     if (!distance && stack.id == "encoder")
-        reader.note(in_quotes(reader.config().file_name()) + " has no 'relative_attention_max_distance'; 128 is taken");
+        reader.note(in_quotes(reader.config().file_name()) +
+                    " has no 'relative_attention_max_distance'; 128 is taken");
     stack.bucketed_bias = BucketedBias{buckets.value_or(32), distance.value_or(128), stack.id == "encoder"};
     const std::string name = stack.id + ".block.0.layer.0.SelfAttention.relative_attention_bias.weight";
     const std::string table = reader.tensor_if_there(name, {stack.bucketed_bias->buckets, stack.heads});
@@ -36,7 +38,8 @@ Stack read_stack(StackReader& reader, const std::string& id)
     stack.scheme_label = "bucketed relative bias";
     const bool shared = reader.names().find("shared.weight") != nullptr;
     const std::string own_words = id + ".embed_tokens.weight";
-    stack.hidden_size = reader.word_table(stack, shared ? std::string_view("shared.weight") : own_words, "d_model");
+    stack.hidden_size =
+        reader.word_table(stack, shared ? std::string_view("shared.weight") : own_words, "d_model");
     stack.heads = reader.integer("num_heads", 1, largest_hidden_size);
     stack.head_dim = reader.integer("d_kv", 1, largest_hidden_size);
     stack.logit_scale = 1.0; // the scale is in the weights
@@ -45,15 +48,26 @@ Stack read_stack(StackReader& reader, const std::string& id)
     const bool gated = projection.starts_with("gated-");
     if (gated) projection.erase(0, 6);
     stack.activation = gated && projection == "gelu" ? "gelu_new" : projection;
-    const char* layers_key = stack.causal && reader.config().has("num_decoder_layers") ? "num_decoder_layers" : "num_layers";
+    const char* layers_key =
+        stack.causal && reader.config().has("num_decoder_layers") ? "num_decoder_layers" : "num_layers";
     stack.layers = reader.layers(layers_key, [&](std::int64_t n) {
         return id + ".block." + std::to_string(n) + ".layer.0.SelfAttention.q.weight";
     });
     const std::string last = stack.causal ? "layer.2." : "layer.1.";
-    LayerPattern layers{id + ".block.{}.", "layer.0.layer_norm", "layer.0.SelfAttention.q", "layer.0.SelfAttention.k",
-                        "layer.0.SelfAttention.v", "layer.0.SelfAttention.o", {}, {}, {}, last + "layer_norm",
+    LayerPattern layers{id + ".block.{}.",
+                        "layer.0.layer_norm",
+                        "layer.0.SelfAttention.q",
+                        "layer.0.SelfAttention.k",
+                        "layer.0.SelfAttention.v",
+                        "layer.0.SelfAttention.o",
+                        {},
+                        {},
+                        {},
+                        last + "layer_norm",
                         last + (gated ? "DenseReluDense.wi_1" : "DenseReluDense.wi"),
-                        gated ? last + "DenseReluDense.wi_0" : "", last + "DenseReluDense.wo", {}};
+                        gated ? last + "DenseReluDense.wi_0" : "",
+                        last + "DenseReluDense.wo",
+                        {}};
     layers.norm = NormKind::rms_norm;
     layers.epsilon = reader.epsilon("layer_norm_epsilon", 1e-6);
     layers.inner_size = reader.optional_integer("d_ff", 1, largest_hidden_size).value_or(-1);

@@ -85,8 +85,8 @@ void add_rows()
             const std::string name = file.path().filename().string();
             if (!parse_golden(name)) continue;
             const std::string row = folder.path().filename().string() + "/" + name;
-            QTest::newRow(row.c_str()) << QString::fromStdString(folder.path().string())
-                                       << QString::fromStdString(name);
+            QTest::newRow(row.c_str())
+                << QString::fromStdString(folder.path().string()) << QString::fromStdString(name);
         }
 }
 
@@ -140,9 +140,11 @@ private Q_SLOTS:
         QVERIFY(largest_difference(probe->attention_logits, logits) < 2e-6);
         std::string probabilities = file.toStdString();
         probabilities.replace(probabilities.size() - 10, 6, "probs");
-        QVERIFY(largest_difference(probe->attention_probabilities, read_array(place / "golden" / probabilities)) < 2e-6);
+        QVERIFY(largest_difference(probe->attention_probabilities,
+                                   read_array(place / "golden" / probabilities)) < 2e-6);
         for (const ProbeTerm& term : probe->terms)
-            QVERIFY(largest_difference(term.values, read_array(place / "golden" / (terms + term.id + ".npy"))) < 5e-6);
+            QVERIFY(largest_difference(term.values,
+                                       read_array(place / "golden" / (terms + term.id + ".npy"))) < 5e-6);
     }
 
     void closed_form_and_forward_pass_agree_data() { add_rows(); }
@@ -170,7 +172,8 @@ private Q_SLOTS:
     {
         QTest::addColumn<QString>("folder");
         for (const auto& folder : std::filesystem::directory_iterator(families_folder))
-            QTest::newRow(folder.path().filename().string().c_str()) << QString::fromStdString(folder.path().string());
+            QTest::newRow(folder.path().filename().string().c_str())
+                << QString::fromStdString(folder.path().string());
     }
     void a_model_without_positions_is_flat()
     {
@@ -192,7 +195,8 @@ private Q_SLOTS:
                 const float first = probe->attention_logits.values()[h * L * L];
                 QVERIFY(std::abs(logit - first) < 1e-5f * std::max(1.0f, std::abs(first)));
                 if (stack.window_before >= 0) continue;
-                const float expected = stack.causal ? (j > i ? 0.0f : 1.0f / static_cast<float>(i + 1)) : 1.0f / static_cast<float>(L);
+                const float expected = stack.causal ? (j > i ? 0.0f : 1.0f / static_cast<float>(i + 1))
+                                                    : 1.0f / static_cast<float>(L);
                 QVERIFY(std::abs(probe->attention_probabilities.values()[n] - expected) < 1e-6f);
             }
         }
