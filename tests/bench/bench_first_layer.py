@@ -69,21 +69,23 @@ class FirstLayer:
         return logits * (self.scale / len(self.words)), None
 
 
-def median_time(work, repeats):
+def median_times(work, repeats):
+    """Seconds by the clock and seconds of the processor, all threads."""
     work()
-    seconds = []
+    seconds, processor = [], []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start, processor_start = time.perf_counter(), time.process_time()
         work()
+        processor.append(time.process_time() - processor_start)
         seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
+    return statistics.median(seconds), statistics.median(processor)
 
 
 def fastest(candidates, repeats):
     """Times every candidate once and the fastest one in earnest."""
-    first = {name: median_time(work, 1) for name, work in candidates.items()}
+    first = {name: median_times(work, 1)[0] for name, work in candidates.items()}
     best = min(first, key=first.get)
-    return best, median_time(candidates[best], repeats)
+    return best, *median_times(candidates[best], repeats)
 
 
 def largest_difference(found, path):
@@ -109,15 +111,17 @@ def main():
             layer = FirstLayer(folder / model, 128)
             ways = {f"batches of {n}": (lambda n=n: layer.batches(n, False)) for n in sizes}
             ways |= {f"one product over {n}": (lambda n=n: layer.one_product(n)) for n in sizes}
-            way, logits_s = fastest(ways, repeats)
+            way, logits_s, logits_processor_s = fastest(ways, repeats)
             logits = ways[way]()[0]
             both = {f"batches of {n}": (lambda n=n: layer.batches(n, True)) for n in sizes}
-            both_way, both_s = fastest(both, repeats)
+            both_way, both_s, both_processor_s = fastest(both, repeats)
             probabilities = both[both_way]()[1]
             line["models"][model] = {
                 "logits_s": logits_s,
+                "logits_processor_s": logits_processor_s,
                 "logits_way": way,
                 "logits_and_probabilities_s": both_s,
+                "logits_and_probabilities_processor_s": both_processor_s,
                 "logits_and_probabilities_way": both_way,
                 "largest_difference_logits": largest_difference(logits, folder / model / "attention_logits.npy"),
                 "largest_difference_probabilities": largest_difference(
