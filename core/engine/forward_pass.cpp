@@ -357,7 +357,10 @@ public:
         for (std::jthread& helper : helpers) helper.join();
         for (const std::optional<Error>& fault : faults)
             if (fault) return *fault;
+        if (m_ctx.cancelled()) return cancelled_error(where);
         m_ctx.report({"forward", total_steps(), total_steps()});
+        // Other threads may have finished before this one reported anything: a stop asked for now still counts.
+        if (m_ctx.cancelled()) return cancelled_error(where);
         return means();
     }
 
