@@ -14,6 +14,7 @@
 
 #include "app/cli_commands.h"
 #include "app/probe_arguments.h"
+#include "core/base/heap.h"
 #include "core/base/text.h"
 #include "core/base/version.h"
 
@@ -132,6 +133,7 @@ int run(int argc, char** argv)
 
 int main(int argc, char** argv)
 {
+    core::keep_freed_memory();
     try {
         return run(argc, argv);
     } catch (const std::bad_alloc&) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "app/figure_main.h"
+#include "core/base/heap.h"
 #include "core/base/version.h"
 #include "core/checkpoint/file_store.h"
 #include "core/kernels/thread_pool.h"
@@ -71,6 +72,7 @@ QString full_location(const QString& location)
 
 int main(int argc, char** argv)
 {
+    posiscope::core::keep_freed_memory();
     if (argc > 1 && std::string_view(argv[1]) == "figure")
         return posiscope::app::figure_main(argc - 1, argv + 1);
     for (int k = 1; k < argc; ++k) {

@@ -33,7 +33,7 @@ struct AttentionMaps {
 AttentionMaps make_attention_maps(const MapOptions& options, std::size_t heads, std::size_t length);
 
 /// Words whose sums are kept in float32 before they go into a double sum.
-inline constexpr std::size_t words_per_chunk = 64;
+inline constexpr std::size_t words_per_chunk = 128;
 
 /// A run of words of one group, at most words_per_chunk long.
 struct WordChunk {

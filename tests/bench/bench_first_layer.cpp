@@ -20,6 +20,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/heap.h"
 #include "core/base/random.h"
 #include "core/base/version.h"
 #include "core/checkpoint/file_store.h"
@@ -211,6 +212,7 @@ int number_after(int argc, char** argv, std::string_view option, int fallback)
 
 int main(int argc, char** argv)
 {
+    posiscope::core::keep_freed_memory();
     fs::path folder;
     for (int n = 1; n + 1 < argc; ++n)
         if (std::string_view("--folder") == argv[n]) folder = argv[n + 1];
