@@ -278,6 +278,14 @@ void HeatmapPlot::Parts::arrange()
 
     const auto fit_values = [&](QCPAxis* axis, FixedTicker& ticker, int most) {
         std::vector<Tick> ticks = value_ticks(axis->range().lower, axis->range().upper, most);
+        if (axis->orientation() == Qt::Horizontal) {
+            // A label may stand out of its own frame, but not into the neighbour's.
+            std::erase_if(ticks, [&](const Tick& tick) {
+                const double at = (tick.at - axis->range().lower) / axis->range().size() * profile;
+                const double half = 0.5 * metrics.horizontalAdvance(tick.label);
+                return at - half < -0.5 * gap || at + half > profile + 0.5 * gap;
+            });
+        }
         while (axis->orientation() == Qt::Horizontal && ticks.size() > 1 &&
                (width_of(ticks) + text / 2) * static_cast<int>(ticks.size()) > profile)
             ticks.erase(ticks.begin() + static_cast<std::ptrdiff_t>(ticks.size() / 2));

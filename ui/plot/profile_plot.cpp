@@ -210,7 +210,7 @@ void ProfilePlot::Parts::arrange()
     const int offset_width = std::max(metrics.horizontalAdvance(fixed_text(first, 0)),
                                       metrics.horizontalAdvance(fixed_text(last, 0)));
     offset_ticker->setMarks(
-        integer_ticks(first, last, std::max(2, std::min(15, width / (2 * offset_width + 8)))));
+        integer_ticks(first, last, std::max(2, std::min(15, width / (3 * offset_width / 2 + 8)))));
     stage->place(rect, QRect(view.left() + left, view.top() + top, width, height));
     value_axis()->setLabel(
         wrapped_label(label, height, [&](const QString& line) { return metrics.horizontalAdvance(line); }));
