@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QApplication>
 #include <QFileInfo>
+#include <QIcon>
 #include <QStringList>
 #include <QTimer>
 
@@ -98,6 +99,11 @@ int main(int argc, char** argv)
         std::fprintf(stderr, "posiscope: %s\n%s", arguments.fault.c_str(), usage);
         return exit_usage;
     }
+
+    QIcon icon;
+    for (const int size : {16, 32, 48, 128, 256})
+        icon.addFile(QStringLiteral(":/icons/org.posiscope.Posiscope-%1.png").arg(size));
+    QApplication::setWindowIcon(icon);
 
     posiscope::ui::MainWindow window;
     window.show();

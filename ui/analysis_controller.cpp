@@ -65,6 +65,8 @@ private:
 AnalysisController::AnalysisController(QObject* parent)
     : QObject(parent), m_undo(new QUndoStack(this)), m_session(std::make_shared<const core::Session>())
 {
+    constexpr int most_steps = 500;
+    m_undo->setUndoLimit(most_steps);
     for (TaskRunner* runner : {&m_opener, &m_picture, &m_metrics}) {
         connect(runner, &TaskRunner::started, this, &AnalysisController::workChanged);
         connect(runner, &TaskRunner::finished, this, &AnalysisController::workChanged);
@@ -94,8 +96,8 @@ void AnalysisController::openNext()
         [path = to_std(location)](const core::RunContext& ctx) { return core::open_model(path, ctx); },
         [this, location](core::Result<Opened> result) {
             if (result) {
-                addModel(location, std::move(*result));
                 Q_EMIT opened(location);
+                addModel(location, std::move(*result));
             } else if (result.error().code != core::ErrorCode::cancelled) {
                 Q_EMIT openFailed(location, result.error());
             }
@@ -163,12 +165,13 @@ void AnalysisController::makeCurrent(int id)
     Q_EMIT failureCleared();
     Q_EMIT modelsChanged();
     const AnalysisSettings fitted = fitted_settings(m_settings, *chosen->model);
+    const std::int64_t length_before = m_settings.probe.length;
     if (fitted != m_settings) {
-        if (fitted.probe.length != m_settings.probe.length)
+        change(fitted, SettingField::model_fit);
+        if (fitted.probe.length != length_before)
             Q_EMIT noticed(tr("Length set to %1: %2 has no more positions.")
                                .arg(fitted.probe.length)
                                .arg(to_qstring(chosen->model->checkpoint->display_name())));
-        change(fitted, SettingField::model_fit);
     } else {
         Q_EMIT settingsChanged(); // limits and choices are those of the model
         advance();

@@ -90,7 +90,7 @@ Q_SIGNALS:
     void workChanged();
     void progressed(const QString& stage, qulonglong done, qulonglong total);
 
-    void opened(const QString& location);
+    void opened(const QString& location); ///< it is about to become the current model
     void openFailed(const QString& location, const posiscope::core::Error& error);
     /// A probe or its metrics failed; the old results stay.
     void failed(const posiscope::core::Error& error);

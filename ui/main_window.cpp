@@ -416,7 +416,13 @@ void MainWindow::takeSession()
 {
     const auto& session = m_controller->session();
     m_workspace->setSession(session);
-    m_strip->setWarnings(session_warnings(*session));
+    QStringList notes = session_warnings(*session);
+    for (const OpenEntry& open : m_controller->models())
+        if (open.refusal && &open != m_controller->current())
+            notes.append(
+                tr("%1 is not in the property table: %2")
+                    .arg(to_qstring(open.model->checkpoint->display_name()), sentence_for(*open.refusal)));
+    m_strip->setWarnings(notes);
     if (session->probe) {
         const core::ProbeResult& probe = *session->probe;
         const double ms = 1000.0 * probe.seconds;

@@ -147,8 +147,10 @@ private Q_SLOTS:
         Opened opened;
         QTRY_VERIFY_WITH_TIMEOUT(opened.session().maps != nullptr, patience_ms);
         QCOMPARE(opened.controller->settings().probe.length, std::int64_t{64});
-        QVERIFY(opened.window.banner()->sentence().isEmpty() ||
-                opened.window.banner()->sentence().contains(QStringLiteral("64")));
+        QVERIFY(!opened.window.banner()->isError());
+        QVERIFY(opened.window.banner()->sentence().contains(QStringLiteral("64")));
+        opened.probe_panel->lengthBox()->setValue(32); // what was told is a thing of the past
+        QVERIFY(opened.window.banner()->sentence().isEmpty());
     }
 
     void a_drag_of_the_length_slider_is_one_step_of_undo()
@@ -213,6 +215,16 @@ private Q_SLOTS:
         QVERIFY(!opened.window.banner()->isVisible());
         QVERIFY(opened.window.workspace()->panels().front()->contextLine().contains(
             QStringLiteral("povisu, be")));
+    }
+
+    void an_opened_choice_of_words_waits_for_its_words()
+    {
+        Opened opened;
+        QTRY_VERIFY_WITH_TIMEOUT(opened.isDone(), patience_ms);
+        opened.probe_panel->wordsKindBox()->setCurrentIndex(1);
+        opened.probe_panel->seedBox()->setValue(3);
+        QCOMPARE(opened.probe_panel->wordsKindBox()->currentIndex(), 1);
+        QCOMPARE(opened.controller->settings().probe.words.kind, core::WordSelection::Kind::sampled);
     }
 
     void the_padding_token_as_the_word_is_refused()
@@ -423,6 +435,13 @@ private Q_SLOTS:
         QTRY_COMPARE_WITH_TIMEOUT(opened.view<ui::MetricTableView>()->model()->rowCount(), 12, patience_ms);
         QCOMPARE(opened.window.modelList()->list()->model()->rowCount(), 2);
         QCOMPARE(opened.window.modelList()->list()->currentIndex().row(), 1);
+
+        // A length that the other model cannot have: it leaves the table, and the notes say why.
+        opened.probe_panel->lengthBox()->setValue(100);
+        QTRY_COMPARE_WITH_TIMEOUT(opened.view<ui::MetricTableView>()->model()->rowCount(), 6, patience_ms);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            opened.window.strip()->warnings().join(u' ').contains(QStringLiteral("bert is not in")),
+            patience_ms);
 
         opened.window.modelList()->list()->setCurrentIndex(
             opened.window.modelList()->list()->model()->index(0, 0));

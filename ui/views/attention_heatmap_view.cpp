@@ -106,7 +106,6 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
         takeColors();
         Q_EMIT needsChanged();
         showChosen();
-        Q_EMIT contextChanged();
     });
     const auto take_choice = [this] {
         ColorDefaults& choice = m_choice_of_colors[static_cast<std::size_t>(meaning())];
@@ -123,7 +122,6 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
         takeColors();
         Q_EMIT needsChanged();
         showChosen();
-        Q_EMIT contextChanged();
     });
     connect(m_grid, &HeadGrid::headClicked, this, [this](int head) {
         Q_EMIT headChosen(head);
@@ -222,7 +220,9 @@ void AttentionHeatmapView::showHeads()
             }
             m_grid->setPictures(*pictures, label);
             m_grid->setSelectedHead(head);
-            if (m_heads->isChecked()) m_pages->setCurrentWidget(m_grid);
+            if (!m_heads->isChecked()) return;
+            m_pages->setCurrentWidget(m_grid);
+            tellContext();
         });
 }
 
@@ -240,25 +240,33 @@ void AttentionHeatmapView::showMap()
                                         .arg(way_label(m_session->probe->way))
                                   : tr("The spread over words needs at least two words."));
             m_pages->setCurrentWidget(m_absent);
+            tellContext();
         }
         return;
     }
     const ColorDefaults& choice = m_choice_of_colors[static_cast<std::size_t>(meaning())];
     m_plot->setMap(*map, make_color_scale(*map, choice.map, choice.kind), quantityName());
     m_pages->setCurrentWidget(m_plot);
+    tellContext();
     showCursor();
 }
 
+/// What is on screen, which lags behind the choices while maps are computed.
 QString AttentionHeatmapView::contextLine() const
 {
-    if (!m_session) return {};
-    QString line = describe_picture(*m_session);
-    if (m_heads->isChecked()) {
-        const std::int64_t heads = m_session->probe ? m_session->probe->heads : 0;
-        return line.replace(head_label(m_session->display.head, heads), tr("all %1 heads").arg(heads));
+    return m_context_line;
+}
+
+void AttentionHeatmapView::tellContext()
+{
+    m_context_line = m_session ? describe_picture(*m_session) : QString();
+    if (m_session && m_pages->currentWidget() == m_grid) {
+        const std::int64_t heads = m_session->probe->heads;
+        m_context_line.replace(head_label(m_session->display.head, heads), tr("all %1 heads").arg(heads));
+    } else if (shownId() != QLatin1String(mean_id)) {
+        m_context_line.prepend(m_shown->currentText().toLower() + QStringLiteral(" \u00b7 "));
     }
-    if (shownId() == QLatin1String(mean_id)) return line;
-    return QStringLiteral("%1 \u00b7 %2").arg(m_shown->currentText().toLower(), line);
+    Q_EMIT contextChanged();
 }
 
 void AttentionHeatmapView::setSharedCursor(SharedCursor* cursor)

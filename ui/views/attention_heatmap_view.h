@@ -59,10 +59,12 @@ private:
     void showChosen();
     void showMap();
     void showHeads();
+    void tellContext();
     void showCursor();
 
     std::shared_ptr<const core::Session> m_session;
     SharedCursor* m_cursor = nullptr;
+    QString m_context_line;
     std::array<ColorDefaults, 2> m_choice_of_colors; ///< by MapMeaning
 
     QComboBox* m_shown;

@@ -14,7 +14,6 @@
 #include <QSignalBlocker>
 #include <QStyledItemDelegate>
 #include <QTableView>
-#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <array>
@@ -26,6 +25,7 @@
 #include "ui/models/metric_table_model.h"
 #include "ui/session_text.h"
 #include "ui/theme.h"
+#include "ui/widgets/menu_button.h"
 
 namespace posiscope::ui {
 namespace {
@@ -114,12 +114,10 @@ MetricTableView::MetricTableView(QWidget* parent)
     m_model_name->setAccessibleName(tr("Model in the table"));
     m_model_name->setToolTip(tr("Rows of one model only, or of all"));
 
-    auto* copy = new QToolButton(this);
+    auto* copy = new MenuButton(this);
     copy->setText(tr("Copy"));
     copy->setToolTip(tr("Copy the rows shown"));
     copy->setAccessibleName(tr("Copy the table"));
-    copy->setPopupMode(QToolButton::InstantPopup);
-    copy->setFocusPolicy(Qt::StrongFocus);
     auto* copy_menu = new QMenu(copy);
     for (const CopyFormat& row : copy_formats)
         copy_menu->addAction(

@@ -61,6 +61,7 @@ ProbePanel::ProbePanel(AnalysisController* controller, QWidget* parent)
 {
     build();
     connectAll();
+    takeWords(controller->settings().probe.words);
     takeSettings();
 }
 
@@ -95,6 +96,7 @@ void ProbePanel::build()
     tell(m_word_count, tr("Number of words"), tr("How many words are drawn at random, without replacement."));
     tell(m_words_edit, tr("Words"),
          tr("Words (or ids of the vocabulary), separated by commas or blanks. Press Enter to use them."));
+    m_words_edit->setAcceptDrops(false); // a folder dropped here is to be opened, not typed
     m_words_pages->addWidget(m_word_count);
     m_words_pages->addWidget(m_words_edit);
     m_words_pages->addWidget(m_words_all);
@@ -290,7 +292,8 @@ void ProbePanel::takeSettings()
     m_layer->setValue(settings.probe.layer);
     m_head->setCurrentIndex(settings.display.head + 1);
     m_quantity->setCurrent(static_cast<int>(settings.display.quantity));
-    takeWords(settings.probe.words);
+    // A choice that has been opened but not yet typed into is left alone by changes of other settings.
+    if (settings.probe.words != m_taken_words) takeWords(settings.probe.words);
     m_length_slider->setValue(static_cast<int>(settings.probe.length));
     m_length_box->setValue(static_cast<int>(settings.probe.length));
     m_special->setChecked(settings.probe.variant == core::InputVariant::special);
@@ -301,6 +304,7 @@ void ProbePanel::takeSettings()
 
 void ProbePanel::takeWords(const core::WordSelection& words)
 {
+    m_taken_words = words;
     switch (words.kind) {
     case core::WordSelection::Kind::sampled:
         m_words_kind->setCurrentIndex(sampled_words);

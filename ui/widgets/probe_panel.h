@@ -3,6 +3,7 @@
 
 #include <QWidget>
 
+#include "core/probe/probe_result.h"
 #include "ui/analysis_settings.h"
 
 class QCheckBox;
@@ -49,6 +50,7 @@ private:
     void apply(SettingField field, Change change);
 
     AnalysisController* m_controller;
+    core::WordSelection m_taken_words; ///< as the widgets show them
     bool m_is_taking = false; ///< widgets are being set from the settings: their signals are not wishes
 
     QLabel* m_stack_label;
