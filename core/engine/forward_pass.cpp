@@ -488,7 +488,9 @@ private:
         const auto threads = static_cast<double>(std::max<std::size_t>(1, m_options.threads));
         double fitting = 0.0;
         if (!m_device.is_cpu()) {
-            fitting = std::min(cuda_operations / operations, cuda_bytes / (bytes + pair_bytes));
+            // The GPU is handed all layers of a batch at once and waited for at its end.
+            fitting = std::min(cuda_operations / (operations * static_cast<double>(m_layer_count)),
+                               cuda_bytes / (bytes + pair_bytes));
         } else if (m_options.threads > 1 && static_cast<double>(m_words) >= 2.0 * threads) {
             m_workers = m_options.threads;
             const double share = std::floor(static_cast<double>(m_words) / threads);
