@@ -80,6 +80,10 @@ ReferenceMaps brute_force(const ReferenceLayer& layer, std::size_t first, std::s
     maps.probabilities.assign(layer.heads * L * L, 0.0);
     for (const char* id : {"word_word", "word_position", "position_word", "position_position"})
         if (terms) maps.terms[id].assign(layer.heads * L * L, 0.0);
+    if (terms && !layer.logit_bias.empty()) {
+        maps.terms["relative"] = layer.logit_bias;
+        for (double& value : maps.terms["relative"]) value *= static_cast<double>(count);
+    }
 
     for (std::size_t w = first; w < first + count; ++w) {
         Projected whole, word_part, position_part;
@@ -108,7 +112,8 @@ ReferenceMaps brute_force(const ReferenceLayer& layer, std::size_t first, std::s
                         return layer.logit_scale *
                                dot(query.query[i], key.key[j], h * layer.head_dim, layer.head_dim);
                     };
-                    logits[j] = product(whole, whole);
+                    logits[j] =
+                        product(whole, whole) + (layer.logit_bias.empty() ? 0.0 : layer.logit_bias[at]);
                     maps.logits[at] += logits[j];
                     if (!terms) continue;
                     maps.terms["word_word"][at] += product(word_part, word_part);
@@ -116,13 +121,17 @@ ReferenceMaps brute_force(const ReferenceLayer& layer, std::size_t first, std::s
                     maps.terms["position_word"][at] += product(position_part, word_part);
                     maps.terms["position_position"][at] += product(position_part, position_part);
                 }
-                const std::size_t keys = layer.causal ? i + 1 : L;
-                const double largest =
-                    *std::max_element(logits.begin(), logits.begin() + static_cast<std::ptrdiff_t>(keys));
-                double sum = 0.0;
-                for (std::size_t j = 0; j < keys; ++j) sum += std::exp(logits[j] - largest);
-                for (std::size_t j = 0; j < keys; ++j)
-                    maps.probabilities[(h * L + i) * L + j] += std::exp(logits[j] - largest) / sum;
+                const auto exists = [&](std::size_t j) {
+                    return i > j ? i - j <= layer.keys_before : j - i <= layer.keys_after;
+                };
+                double largest = logits[i], sum = 0.0; // a query is within its own reach
+                for (std::size_t j = 0; j < L; ++j)
+                    if (exists(j)) largest = std::max(largest, logits[j]);
+                for (std::size_t j = 0; j < L; ++j)
+                    if (exists(j)) sum += std::exp(logits[j] - largest);
+                for (std::size_t j = 0; j < L; ++j)
+                    if (exists(j))
+                        maps.probabilities[(h * L + i) * L + j] += std::exp(logits[j] - largest) / sum;
             }
     }
     const auto divide = [&](std::vector<double>& sums) {
@@ -143,7 +152,7 @@ ReferenceLayer reference_layer(const CheckpointBuilder& builder, const Reference
     layer.head_dim = layer.features / layer.heads;
     layer.length = input.length;
     layer.logit_scale = 1.0 / std::sqrt(static_cast<double>(layer.head_dim));
-    layer.causal = input.causal;
+    if (input.causal) layer.keys_after = 0;
     layer.epsilon = builder.config.at("layer_norm_eps").get<double>();
 
     const auto whole = [&](const std::string& name) {

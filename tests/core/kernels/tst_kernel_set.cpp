@@ -45,9 +45,18 @@ constexpr ProductSizes product_sizes[]{
     {16, 16, 16, 0}, {33, 65, 48, 1}, {128, 130, 97, 7}, {5, 4, 0, 0},
 };
 
+/// How far behind and ahead of a query its keys reach.
+struct Reach {
+    std::size_t before, after;
+};
+
+constexpr std::size_t everywhere = static_cast<std::size_t>(-1);
+constexpr Reach whole{everywhere, everywhere};
+constexpr Reach reaches[]{whole, {everywhere, 0}, {0, everywhere}, {2, 3}, {0, 0}, {100, 1}};
+
 /// Inputs of add_word_softmax, drawn.
 struct SoftmaxCase {
-    SoftmaxCase(std::size_t length, std::size_t classes, bool causal, std::uint64_t seed)
+    SoftmaxCase(std::size_t length, std::size_t classes, Reach reach, std::uint64_t seed)
         : alpha(drawn(length, seed)), beta(drawn(length, seed + 1)), word_key(drawn(length, seed + 2)),
           word_query(drawn(length, seed + 3)), position_position(drawn(length * length, seed + 4)),
           constant_position(drawn(classes * length, seed + 5)),
@@ -67,7 +76,8 @@ struct SoftmaxCase {
             word.position_constant = position_constant.data();
             word.additive = additive.data();
         }
-        word.causal = causal;
+        word.keys_before = reach.before;
+        word.keys_after = reach.after;
         word.scratch = scratch.data();
     }
 
@@ -80,9 +90,9 @@ struct SoftmaxCase {
         };
         std::vector<double> out(L * L, 0.0);
         for (std::size_t i = 0; i < L; ++i) {
-            const std::size_t keys = word.causal ? i + 1 : L;
             double sum = 0.0;
-            for (std::size_t j = 0; j < keys; ++j) {
+            for (std::size_t j = 0; j < L; ++j) {
+                if (i > j ? i - j > word.keys_before : j - i > word.keys_after) continue;
                 double logit = at(alpha, i) * at(word_key, j) + at(word_query, i) * at(alpha, j) +
                                at(beta, j) * (at(beta, i) * at(position_position, i * L + j) +
                                               at(constant_position, class_of_row[i] * L + j));
@@ -92,7 +102,7 @@ struct SoftmaxCase {
                 out[i * L + j] = std::exp(logit);
                 sum += out[i * L + j];
             }
-            for (std::size_t j = 0; j < keys; ++j) out[i * L + j] /= sum;
+            for (std::size_t j = 0; j < L; ++j) out[i * L + j] /= sum;
         }
         return out;
     }
@@ -163,8 +173,8 @@ private Q_SLOTS:
         const KernelSet& set = fetched_set();
         for (const std::size_t length : {1, 2, 3, 8, 17, 33, 130})
             for (const std::size_t classes : {1, 3})
-                for (const bool causal : {false, true}) {
-                    const SoftmaxCase made(length, classes, causal, 10 * length + classes);
+                for (const Reach& reach : reaches) {
+                    const SoftmaxCase made(length, classes, reach, 10 * length + classes);
                     std::vector<float> sum(length * length, 0.0f);
                     set.add_word_softmax(made.word, sum.data());
                     QVERIFY(tests::largest_difference(sum, made.expected()) < 2e-6);
@@ -175,11 +185,38 @@ private Q_SLOTS:
                 }
     }
 
+    void a_bias_alone_is_added_data() { add_kernel_sets(); }
+    void a_bias_alone_is_added()
+    {
+        SoftmaxCase made(20, 1, whole, 6);
+        made.word.additive = made.additive.data();
+        std::vector<float> sum(400, 0.0f);
+        fetched_set().add_word_softmax(made.word, sum.data());
+        QVERIFY(tests::largest_difference(sum, made.expected()) < 2e-6);
+    }
+
+    void softmax_of_a_row_data() { add_kernel_sets(); }
+    void softmax_of_a_row()
+    {
+        const KernelSet& set = fetched_set();
+        for (const std::size_t keys : {1, 2, 7, 16, 33, 200}) {
+            std::vector<float> logits = drawn(keys, keys, 5.0);
+            std::vector<double> wanted(keys);
+            double total = 0.0;
+            for (std::size_t j = 0; j < keys; ++j)
+                total += wanted[j] = std::exp(static_cast<double>(logits[j]));
+            for (double& value : wanted) value = value / total + 3.0;
+            std::vector<float> sum(keys, 3.0f);
+            set.add_row_softmax(logits.data(), keys, sum.data());
+            QVERIFY(tests::largest_difference(sum, wanted) < 2e-6);
+        }
+    }
+
     void softmax_of_large_logits_stays_finite_data() { add_kernel_sets(); }
     void softmax_of_large_logits_stays_finite()
     {
         const KernelSet& set = fetched_set();
-        SoftmaxCase made(9, 1, false, 5);
+        SoftmaxCase made(9, 1, whole, 5);
         for (float& value : made.position_position) value *= 1e6f;
         std::vector<float> sum(81, 0.0f);
         set.add_word_softmax(made.word, sum.data());

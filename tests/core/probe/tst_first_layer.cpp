@@ -26,7 +26,8 @@ struct Drawn {
     std::size_t words = 5, length = 9, heads = 2, head_dim = 8, features = 16;
     NormKind norm = NormKind::layer_norm;
     bool gain = true, bias = true, projection_bias = true;
-    bool special = false, causal = false;
+    bool special = false, causal = false, window = false;
+    std::size_t bias_heads = 0; ///< of the bias on the logits: none, one for all, or one each
     std::uint64_t seed = 1;
 };
 
@@ -45,7 +46,8 @@ public:
         layer.heads = made.heads;
         layer.head_dim = made.head_dim;
         layer.logit_scale = 1.0 / std::sqrt(static_cast<double>(made.head_dim));
-        layer.causal = made.causal;
+        if (made.causal) layer.keys_after = 0;
+        if (made.window) layer.keys_before = layer.keys_after = 3;
         layer.norm = made.norm;
         layer.norm_epsilon = 1e-5;
         layer.word_rows = tensor({static_cast<std::int64_t>(made.words), d}, 0.8, 0.1);
@@ -62,6 +64,10 @@ public:
         if (made.special) {
             layer.special_content.push_back({0, tensor({d}, 0.8)});
             if (made.length > 2) layer.special_content.push_back({made.length - 1, tensor({d}, 0.8)});
+        }
+        if (made.bias_heads > 0) {
+            const auto side = static_cast<std::int64_t>(made.length);
+            layer.bias = tensor({static_cast<std::int64_t>(made.bias_heads), side, side}, 1.0);
         }
         fill_reference(made);
     }
@@ -84,7 +90,8 @@ private:
         reference.head_dim = made.head_dim;
         reference.length = made.length;
         reference.logit_scale = layer.logit_scale;
-        reference.causal = made.causal;
+        reference.keys_before = layer.keys_before;
+        reference.keys_after = layer.keys_after;
         reference.norm = made.norm;
         reference.epsilon = layer.norm_epsilon;
         reference.gain = as_doubles(layer.norm_gain);
@@ -94,6 +101,12 @@ private:
         reference.key_weight = as_doubles(layer.key_weight);
         reference.key_bias = as_doubles(layer.key_bias);
         reference.positions = as_doubles(layer.position_rows);
+        for (std::size_t h = 0; h < made.heads && made.bias_heads > 0; ++h) {
+            const std::size_t cells = made.length * made.length;
+            const auto part =
+                std::as_const(layer.bias).values().subspan(made.bias_heads == 1 ? 0 : h * cells, cells);
+            reference.logit_bias.insert(reference.logit_bias.end(), part.begin(), part.end());
+        }
         const std::vector<double> rows = as_doubles(layer.word_rows);
         for (std::size_t w = 0; w < made.words; ++w) {
             const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(w * made.features);
@@ -106,9 +119,9 @@ private:
     Random m_random;
 };
 
-FirstLayerOptions all_of(std::size_t words)
+MapOptions all_of(std::size_t words)
 {
-    FirstLayerOptions options;
+    MapOptions options;
     options.terms = true;
     options.group_sizes = group_sizes(words);
     return options;
@@ -137,7 +150,8 @@ private Q_SLOTS:
         QTest::addColumn<int>("head_dim");
         QTest::addColumn<int>("features");
         QTest::addColumn<int>("norm");
-        QTest::addColumn<int>("switches"); // 1 gain, 2 bias, 4 projection bias, 8 special, 16 causal
+        // 1 gain, 2 bias, 4 projection bias, 8 special, 16 causal, 32 window, 64 one bias on the logits, 128 one a head
+        QTest::addColumn<int>("switches");
         const auto row = [](int words, int length, int heads, int head_dim, int features, NormKind norm,
                             int switches) {
             QTest::addRow("N %d, L %d, %d x %d of %d, norm %d, %d", words, length, heads, head_dim, features,
@@ -156,6 +170,8 @@ private Q_SLOTS:
         row(300, 17, 2, 32, 40, NormKind::layer_norm, special); // heads narrower than the stack
         row(2100, 5, 2, 8, 16, NormKind::layer_norm, usual);    // two passes over words
         row(2100, 4, 1, 8, 16, NormKind::layer_norm, both);
+        for (const int extra : {32, 64, 128, 32 + 128, 16 + 64, 8 + 128})
+            row(70, 11, 3, 8, 24, NormKind::layer_norm, usual + extra);
         for (const NormKind norm : {NormKind::none, NormKind::rms_norm, NormKind::layer_norm})
             for (const int switches : {0, 1, 2, 4, usual, special}) row(20, 7, 2, 8, 16, norm, switches);
     }
@@ -175,6 +191,8 @@ private Q_SLOTS:
         made.head_dim = static_cast<std::size_t>(head_dim);
         made.features = static_cast<std::size_t>(features);
         made.norm = static_cast<NormKind>(norm);
+        made.window = (switches & 32) != 0;
+        made.bias_heads = (switches & 64) != 0 ? 1 : (switches & 128) != 0 ? made.heads : 0;
         made.gain = (switches & 1) != 0;
         made.bias = (switches & 2) != 0;
         made.projection_bias = (switches & 4) != 0;
@@ -188,7 +206,7 @@ private Q_SLOTS:
         const auto wanted = brute_force(drawn.reference, 0, made.words, true);
         QVERIFY(relative_error(maps->attention_logits.values(), wanted.logits) < tolerance);
         QVERIFY(relative_error(maps->attention_probabilities.values(), wanted.probabilities) < tolerance);
-        QCOMPARE(maps->terms.size(), std::size_t{4});
+        QCOMPARE(maps->terms.size(), wanted.terms.size());
         std::vector<double> sum(wanted.logits.size(), 0.0);
         const double scale = tests::largest_magnitude(wanted.logits);
         for (const ProbeTerm& term : maps->terms) {
@@ -241,7 +259,7 @@ private Q_SLOTS:
     void only_what_is_asked_for_is_returned()
     {
         const DrawnLayer drawn(Drawn{});
-        FirstLayerOptions options;
+        MapOptions options;
         options.group_sizes = group_sizes(5);
         options.probabilities = false;
         options.group_spread = false;
