@@ -47,7 +47,9 @@ Result<json> parse_json(std::string_view text, const std::string& what,
 
     std::vector<std::set<std::string>> keys;
     const json::parser_callback_t watch = [&](int depth, json::parse_event_t event, json& parsed) {
-        if (depth > deepest_nesting) throw TooDeep{};
+        const bool opens =
+            event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
+        if (opens && depth >= deepest_nesting) throw TooDeep{};
         if (event == json::parse_event_t::object_start) keys.emplace_back();
         if (event == json::parse_event_t::object_end && !keys.empty()) keys.pop_back();
         if (event == json::parse_event_t::key && !keys.empty() && duplicate_keys != nullptr) {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -26,14 +27,22 @@ struct Job {
     std::mutex mutex;
     std::condition_variable finished;
     std::size_t done = 0;
+    std::exception_ptr thrown; ///< by the first block that threw
 
     void run()
     {
         for (;;) {
             const std::size_t block = next.fetch_add(1);
             if (block >= blocks) return;
-            (*work)(block);
+            std::exception_ptr fault;
+            // A worker has nobody above it to catch std::bad_alloc: the caller gets it when all blocks are done.
+            try {
+                (*work)(block);
+            } catch (...) {
+                fault = std::current_exception();
+            }
             const std::lock_guard lock(mutex);
+            if (fault && !thrown) thrown = fault;
             if (++done == blocks) finished.notify_all();
         }
     }
@@ -81,6 +90,7 @@ public:
         inside_block = false;
         std::unique_lock lock(job->mutex);
         job->finished.wait(lock, [&] { return job->done == job->blocks; });
+        if (job->thrown) std::rethrow_exception(job->thrown);
     }
 
 private:

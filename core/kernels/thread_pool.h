@@ -17,6 +17,7 @@ std::size_t thread_count();
 /// The caller divides the work into blocks that do not depend on the number of threads and writes to places that
 /// belong to one block each: then the same inputs give the same bits whatever the thread count.
 /// May be called from several threads at once and from inside a block (the inner call then runs on that thread).
+/// What a block throws reaches the caller: the first of several, once no block runs any more.
 void parallel_blocks(std::size_t blocks, const std::function<void(std::size_t block)>& work);
 
 } // namespace posiscope::core
