@@ -616,8 +616,9 @@ void HeatmapPlot::setMarkedCell(std::optional<QPoint> cell)
     const bool same_axes = parts.marked.has_value() == cell.has_value();
     parts.marked = cell;
     if (parts.empty()) return;
-    if (!parts.profiles_shown) return parts.replot_marks();
+    // Also while no profiles are seen: a larger size may bring them in.
     parts.update_profiles();
+    if (!parts.profiles_shown) return parts.replot_marks();
     if (!same_axes) return parts.replot();
     parts.plot->layer(Parts::profiles_layer())->replot();
     parts.replot_marks();
