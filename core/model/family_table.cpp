@@ -43,7 +43,9 @@ Result<const ModelFamily*> find_family(const Checkpoint& checkpoint, std::vector
     }
     for (const ModelFamily& family : model_families()) {
         const TensorNames names(checkpoint, {family.name_prefixes.begin(), family.name_prefixes.end()});
-        if (std::all_of(family.signature.begin(), family.signature.end(),
+        // Families whose names others share are known by their model_type only.
+        if (!family.signature.empty() &&
+            std::all_of(family.signature.begin(), family.signature.end(),
                         [&](std::string_view name) { return names.find(name) != nullptr; })) {
             notes.push_back(in_quotes(checkpoint.config().file_name()) +
                             " has no 'model_type'; the tensor names are those of " +

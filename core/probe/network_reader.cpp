@@ -115,7 +115,7 @@ Result<std::vector<std::int64_t>> special_ids(const OpenModel& model, const Stac
     const auto trailing = static_cast<std::int64_t>(stack.special_trailing.size());
     if (leading + trailing == 0)
         return refused("the special tokens of " + in_quotes(model.checkpoint->display_name()) +
-                       " are not known or do not exist; only the plain input can be probed");
+                       " are in neither its vocabulary nor its config; only the plain input can be probed");
     if (options.length <= leading + trailing)
         return refused(
             "length " + std::to_string(options.length) + " leaves no room for a word beside " +
