@@ -233,29 +233,6 @@ private Q_SLOTS:
         QCOMPARE(plot.markedCell(), QPoint(6, 2));
     }
 
-    void profiles_show_the_marked_cell_whenever_it_was_marked()
-    {
-        const PositionMap map = posiscope::test::noise(24);
-        HeatmapPlot before;
-        before.setMap(map, make_color_scale(map, ColorMapId::viridis, ScaleKind::linear),
-                      QStringLiteral("attention logit"));
-        before.setMarkedCell(QPoint(6, 2)); // no size yet, no profiles
-        show(before, map);
-        HeatmapPlot after;
-        show(after, map);
-        // The margins are found when a map arrives, from the labels of that moment: let them be found again.
-        after.setMap(map, make_color_scale(map, ColorMapId::viridis, ScaleKind::linear),
-                     QStringLiteral("attention logit"));
-        after.setMarkedCell(QPoint(6, 2));
-        QCoreApplication::processEvents();
-        const QImage marked = after.grab().toImage();
-        QCOMPARE(before.grab().toImage(), marked);
-        // From one cell to the next only layers are drawn again, with the same outcome.
-        after.setMarkedCell(QPoint(9, 9));
-        after.setMarkedCell(QPoint(6, 2));
-        QCOMPARE(after.grab().toImage(), marked);
-    }
-
     void arrow_keys_move_the_marked_cell()
     {
         HeatmapPlot plot;
