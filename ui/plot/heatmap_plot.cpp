@@ -47,6 +47,13 @@ std::vector<double> profile(const core::PositionMap& map, Along along, std::opti
     return out;
 }
 
+/// A range with a little air at both ends.
+QCPRange padded(double low, double high)
+{
+    const double air = high > low ? 0.06 * (high - low) : std::max(1e-12, 0.1 * std::abs(low));
+    return {low - air, high + air};
+}
+
 QString tr_text(const char* text)
 {
     return QCoreApplication::translate("posiscope::ui::HeatmapPlot", text);
@@ -75,6 +82,8 @@ struct HeatmapPlot::Parts {
     core::PositionMap map;
     double least = 0.0; ///< finite values of the map
     double largest = 0.0;
+    std::vector<double> row_means;    ///< over keys, one for each query
+    std::vector<double> column_means; ///< over queries, one for each key
     ColorScale scale;
     QImage image;
     QImage bar_image;
@@ -106,6 +115,7 @@ struct HeatmapPlot::Parts {
     void set_range(int new_first, int new_last);
     void update_profiles();
     void update_visibility();
+    [[nodiscard]] QCPRange mean_range(const std::vector<double>& means) const;
     [[nodiscard]] std::optional<QPoint> cell_at(const QPointF& pixel) const;
     [[nodiscard]] double pixel_of(double position, int origin, int extent) const;
     void zoom(double factor, QPointF about);
@@ -231,10 +241,15 @@ void HeatmapPlot::Parts::arrange()
         return std::min(across, down);
     };
     const int profile = std::clamp(std::min(view.width(), view.height()) / 6, 44, 96);
-    // Values at the left of the lower profile are as wide as its labels; those are known only after the fact.
     int left = text + name_padding + position_width + axis_depth;
-    const int left_with_profiles =
-        text + name_padding + std::max(position_width, width_of(below_ticker->marks())) + axis_depth;
+    // Room for the lower profile's labels of the means and of single rows: nothing moves when a cell is marked.
+    const int most_values = std::max(2, profile / (2 * text));
+    const auto label_width_of = [&](const QCPRange& range) {
+        return width_of(value_ticks(range.lower, range.upper, most_values));
+    };
+    const int value_width =
+        std::max(label_width_of(mean_range(column_means)), label_width_of(padded(least, largest)));
+    const int left_with_profiles = text + name_padding + std::max(position_width, value_width) + axis_depth;
     profiles_shown =
         profiles_wanted && side_for(true, left_with_profiles, profile) >= least_side_for_profiles;
     update_visibility();
@@ -292,7 +307,7 @@ void HeatmapPlot::Parts::arrange()
         ticker.setMarks(std::move(ticks));
     };
     fit_values(right->axis(QCPAxis::atBottom), *right_ticker, 3);
-    fit_values(below->axis(QCPAxis::atLeft), *below_ticker, std::max(2, profile / (2 * text)));
+    fit_values(below->axis(QCPAxis::atLeft), *below_ticker, most_values);
 }
 
 void HeatmapPlot::Parts::place_bar(const QRect& place, int tick_width)
@@ -368,6 +383,20 @@ void HeatmapPlot::Parts::zoom(double factor, QPointF about)
     if (first != old_first || last != old_last) Q_EMIT widget->positionRangeChanged(first, last);
 }
 
+/// Range of the means that are shown.
+QCPRange HeatmapPlot::Parts::mean_range(const std::vector<double>& means) const
+{
+    double low = std::numeric_limits<double>::infinity();
+    double high = -low;
+    for (int position = first; position <= last; ++position) {
+        const double value = means[static_cast<std::size_t>(position - map_first())];
+        if (!std::isfinite(value)) continue;
+        low = std::min(low, value);
+        high = std::max(high, value);
+    }
+    return low > high ? padded(0.0, 0.0) : padded(low, high);
+}
+
 void HeatmapPlot::Parts::update_profiles()
 {
     if (empty()) return;
@@ -376,29 +405,19 @@ void HeatmapPlot::Parts::update_profiles()
         return static_cast<std::size_t>(position - map_first());
     };
     const auto fill = [&](QCPGraph* graph, Along along, std::optional<std::size_t> line) {
-        const std::vector<double> values = profile(map, along, line);
+        const std::vector<double>& means = along == Along::rows ? row_means : column_means;
+        const std::vector<double> values = line ? profile(map, along, line) : means;
         QVector<double> at;
         QVector<double> shown_values;
-        double low = std::numeric_limits<double>::infinity();
-        double high = -low;
         for (int position = first; position <= last; ++position) {
             const double value = values[static_cast<std::size_t>(position - map_first())];
             at.append(position);
             shown_values.append(std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN());
-            if (!std::isfinite(value)) continue;
-            low = std::min(low, value);
-            high = std::max(high, value);
         }
         graph->setData(at, shown_values, true);
         graph->setLineStyle(shown() <= 40 ? QCPGraph::lsStepCenter : QCPGraph::lsLine);
-        if (low > high) low = high = 0.0;
         // One scale for all rows and columns, so that they compare; the means have their own, much smaller one.
-        if (line) {
-            low = least;
-            high = largest;
-        }
-        const double pad = high > low ? 0.06 * (high - low) : std::max(1e-12, 0.1 * std::abs(low));
-        graph->valueAxis()->setRange(low - pad, high + pad);
+        graph->valueAxis()->setRange(line ? padded(least, largest) : mean_range(means));
     };
     fill(right_graph, Along::rows, marked ? index(marked->x()) : std::nullopt);
     fill(below_graph, Along::columns, marked ? index(marked->y()) : std::nullopt);
@@ -582,6 +601,8 @@ void HeatmapPlot::setMap(const core::PositionMap& map, const ColorScale& scale, 
     const ColorScale whole = make_color_scale(map, scale.map, ScaleKind::linear);
     parts.least = whole.lower;
     parts.largest = whole.upper;
+    parts.row_means = profile(map, Along::rows, std::nullopt);
+    parts.column_means = profile(map, Along::columns, std::nullopt);
     parts.reduced = QImage();
     if (!same_positions) {
         parts.first = parts.map_first();

@@ -233,6 +233,33 @@ private Q_SLOTS:
         QCOMPARE(plot.markedCell(), QPoint(6, 2));
     }
 
+    void profiles_show_the_marked_cell_whenever_it_was_marked()
+    {
+        const PositionMap map = posiscope::test::noise(24);
+        HeatmapPlot before;
+        before.setMap(map, make_color_scale(map, ColorMapId::viridis, ScaleKind::linear),
+                      QStringLiteral("attention logit"));
+        before.setMarkedCell(QPoint(6, 2)); // no size yet, no profiles
+        show(before, map);
+        HeatmapPlot after;
+        show(after, map);
+        const QRect place = after.heatmapRect();
+        const QImage means = after.grab().toImage();
+        after.setMarkedCell(QPoint(6, 2));
+        QCoreApplication::processEvents();
+        QCOMPARE(after.heatmapRect(), place); // nothing moves
+        const QImage marked = after.grab().toImage();
+        QVERIFY(marked != means);
+        QCOMPARE(before.grab().toImage(), marked);
+        // From one cell to the next only layers are drawn again, with the same outcome.
+        after.setMarkedCell(QPoint(9, 9));
+        after.setMarkedCell(QPoint(6, 2));
+        QCOMPARE(after.grab().toImage(), marked);
+        after.setMarkedCell(std::nullopt);
+        QCoreApplication::processEvents();
+        QCOMPARE(after.grab().toImage(), means);
+    }
+
     void arrow_keys_move_the_marked_cell()
     {
         HeatmapPlot plot;
