@@ -133,8 +133,9 @@ void print_info(const core::OpenModel& model)
 /// One checkpoint's probe with what is measured beside it.
 struct Probed {
     std::shared_ptr<const core::OpenModel> model;
-    core::ProbeResult probe;
-    json metrics;
+    bool all_layers = false;               ///< --layer all, else one
+    std::vector<core::ProbeResult> probes; ///< one for each layer
+    std::vector<json> metrics;
     std::vector<std::string> warnings;
     double open_seconds = 0.0, metrics_seconds = 0.0;
 };
@@ -155,49 +156,102 @@ Result<Probed> probe_one(const std::string& checkpoint, const ProbeCommandArgume
     options->terms = arguments.terms;
     options->probabilities = !arguments.logits_only;
     options->group_spread = arguments.groups || !arguments.no_errors;
-    auto probe = core::run_identical_word_probe(*out.model, *options, ctx);
-    if (!probe) return probe.error();
-    out.probe = *std::move(probe);
-    out.warnings.insert(out.warnings.end(), out.probe.warnings.begin(), out.probe.warnings.end());
+    out.all_layers = arguments.probe.layer == "all";
+    auto probes = core::run_identical_word_probe(*out.model, *options,
+                                                 chosen_layers(arguments.probe, *options, *out.model), ctx);
+    if (!probes) return probes.error();
+    out.probes = *std::move(probes);
+    const auto& warnings = out.probes.front().warnings;
+    out.warnings.insert(out.warnings.end(), warnings.begin(), warnings.end());
 
     start = std::chrono::steady_clock::now();
     core::MetricOptions metric_options;
     metric_options.seed = options->seed;
-    core::MetricTable errors;
-    if (!arguments.no_errors) {
-        auto table = core::evaluate_metrics(out.probe, metric_options, ctx);
-        if (!table) return table.error();
-        errors = *std::move(table);
+    for (const core::ProbeResult& probe : out.probes) {
+        core::MetricTable errors;
+        if (!arguments.no_errors) {
+            auto table = core::evaluate_metrics(probe, metric_options, ctx);
+            if (!table) return table.error();
+            errors = *std::move(table);
+        }
+        out.metrics.push_back(core::probe_report(probe, errors));
     }
-    out.metrics = core::probe_report(out.probe, errors);
     out.metrics_seconds = seconds_since(start);
     return out;
 }
 
+/// Metrics of the one layer, or of all by their numbers.
+json metrics_object(const Probed& probed)
+{
+    if (!probed.all_layers) return probed.metrics.front();
+    json object;
+    object["layers"] = json::array();
+    for (std::size_t n = 0; n < probed.probes.size(); ++n) {
+        json one = probed.metrics[n];
+        one["layer"] = probed.probes[n].options.layer;
+        object["layers"].push_back(std::move(one));
+    }
+    return object;
+}
+
 json probe_object(const Probed& probed)
 {
-    const core::ProbeResult& probe = probed.probe;
+    const core::ProbeResult& probe = probed.probes.front();
     json object;
     object["model"] = probe.model_name;
     object["family"] = probe.family;
     object["scheme"] = probe.scheme;
     object["stack"] = probe.options.stack;
-    object["layer"] = probe.options.layer;
+    object["layer"] = probed.all_layers ? json("all") : json(probe.options.layer);
     object["length"] = probe.length;
     object["special"] = probe.options.variant == core::InputVariant::special;
     object["words"] = probe.word_ids;
     object["causal"] = probe.causal;
     object["way"] = core::probe_way_name(probe.way);
-    object["device"] = probe.device;
-    object["kernels"] = probe.kernels;
+    if (probed.all_layers) {
+        object["way"] = json::array();
+        for (const core::ProbeResult& one : probed.probes)
+            object["way"].push_back(core::probe_way_name(one.way));
+    }
+    object["device"] = probed.probes.back().device;
+    object["kernels"] = probed.probes.back().kernels;
     object["threads"] = core::thread_count();
     object["warnings"] = as_json(probed.warnings);
-    object["metrics"] = probed.metrics;
+    object["metrics"] = metrics_object(probed);
     object["timing"] = {
         {"open_s", probed.open_seconds}, {"probe_s", probe.seconds}, {"metrics_s", probed.metrics_seconds}};
     object["bytes_read"] = probed.model->checkpoint->bytes_read();
     return object;
 }
+
+/// Maps of all layers on top of each other: [layers, ...].
+core::HostTensor stacked(const std::vector<core::ProbeResult>& probes,
+                         const core::HostTensor& (*map)(const core::ProbeResult&))
+{
+    core::Shape shape = map(probes.front()).shape();
+    std::vector<float> values;
+    for (const core::ProbeResult& probe : probes)
+        values.insert(values.end(), map(probe).values().begin(), map(probe).values().end());
+    shape.insert(shape.begin(), static_cast<std::int64_t>(probes.size()));
+    return {std::move(shape), std::move(values)};
+}
+
+struct WrittenMap {
+    const char* name;
+    const core::HostTensor& (*of)(const core::ProbeResult&);
+    bool of_groups;
+};
+constexpr WrittenMap written_maps[]{
+    {"attention_logits",
+     [](const core::ProbeResult& p) -> const core::HostTensor& { return p.attention_logits; }, false},
+    {"attention_probabilities",
+     [](const core::ProbeResult& p) -> const core::HostTensor& { return p.attention_probabilities; }, false},
+    {"groups_logits",
+     [](const core::ProbeResult& p) -> const core::HostTensor& { return p.groups.attention_logits; }, true},
+    {"groups_probabilities",
+     [](const core::ProbeResult& p) -> const core::HostTensor& { return p.groups.attention_probabilities; },
+     true},
+};
 
 Result<void> write_results(const Probed& probed, const ProbeCommandArguments& arguments,
                            const std::filesystem::path& folder)
@@ -208,7 +262,7 @@ Result<void> write_results(const Probed& probed, const ProbeCommandArguments& ar
         return Error{ErrorCode::unreadable,
                      "the folder " + core::in_quotes(folder.string()) + " cannot be made: " + fault.message(),
                      "writing results"};
-    const core::ProbeResult& probe = probed.probe;
+    const core::ProbeResult& probe = probed.probes.front();
     const auto write_map = [&](const std::string& name, const core::HostTensor& map) -> Result<void> {
         if (map.empty()) return {};
         return core::write_npy(folder / (name + ".npy"), map);
@@ -217,30 +271,36 @@ Result<void> write_results(const Probed& probed, const ProbeCommandArguments& ar
         return core::write_atomically(folder / name,
                                       object.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
     };
-    if (auto done = write_map("attention_logits", probe.attention_logits); !done) return done;
-    if (auto done = write_map("attention_probabilities", probe.attention_probabilities); !done) return done;
+    const bool same_heads = std::all_of(probed.probes.begin(), probed.probes.end(),
+                                        [&](const auto& one) { return one.heads == probe.heads; });
+    for (const WrittenMap& map : written_maps) {
+        if (map.of(probe).empty() || (map.of_groups && !arguments.groups)) continue;
+        if (!probed.all_layers) {
+            if (auto done = write_map(map.name, map.of(probe)); !done) return done;
+        } else if (same_heads) {
+            if (auto done = write_map(map.name, stacked(probed.probes, map.of)); !done) return done;
+        } else {
+            // Stages with other numbers of heads make no one array.
+            for (const core::ProbeResult& one : probed.probes)
+                if (auto done =
+                        write_map(map.name + ("_layer" + std::to_string(one.options.layer)), map.of(one));
+                    !done)
+                    return done;
+        }
+    }
     for (const core::ProbeTerm& term : probe.terms)
         if (auto done = write_map("terms_" + term.id, term.values); !done) return done;
-    if (arguments.groups) {
-        if (auto done = write_map("groups_logits", probe.groups.attention_logits); !done) return done;
-        if (auto done = write_map("groups_probabilities", probe.groups.attention_probabilities); !done)
-            return done;
-    }
-    if (auto done = write_text("metrics.json", probed.metrics); !done) return done;
-    return write_text("provenance.json", core::provenance(*probed.model, probe));
+    if (auto done = write_text("metrics.json", metrics_object(probed)); !done) return done;
+    json record = core::provenance(*probed.model, probe);
+    if (probed.all_layers) record["settings"]["layer"] = "all";
+    if (!arguments.probe.content.empty())
+        record["settings"]["content"] = core::printable(arguments.probe.content, 4000);
+    return write_text("provenance.json", record);
 }
 
-void print_probe(const Probed& probed)
+void print_layer(const core::ProbeResult& probe)
 {
-    const core::ProbeResult& probe = probed.probe;
     char line[256];
-    print_line(probe.model_name + ": " + probe.family + ", " + probe.scheme + ", " + probe.options.stack +
-               " layer " + std::to_string(probe.options.layer) + ", L = " + std::to_string(probe.length) +
-               ", " + core::counted(probe.word_ids.size(), "word", "words") + ", " +
-               std::string(core::probe_way_name(probe.way)) + " on " + probe.device);
-    std::snprintf(line, sizeof(line), "  open %.1f ms, probe %.1f ms, metrics %.1f ms",
-                  1e3 * probed.open_seconds, 1e3 * probe.seconds, 1e3 * probed.metrics_seconds);
-    print_line(line);
     for (const core::Quantity quantity :
          {core::Quantity::constants_removed, core::Quantity::logits, core::Quantity::probabilities}) {
         const auto all = core::quantity_map(probe, quantity, core::mean_of_heads, core::PositionChoice::all);
@@ -257,6 +317,25 @@ void print_probe(const Probed& probed)
                           value, without);
             print_line(line);
         }
+    }
+}
+
+void print_probe(const Probed& probed)
+{
+    const core::ProbeResult& probe = probed.probes.front();
+    char line[256];
+    print_line(probe.model_name + ": " + probe.family + ", " + probe.scheme + ", " + probe.options.stack +
+               " layer " + (probed.all_layers ? "all" : std::to_string(probe.options.layer)) + ", L = " +
+               std::to_string(probe.length) + ", " + core::counted(probe.word_ids.size(), "word", "words") +
+               ", " + std::string(core::probe_way_name(probe.way)) + " on " + probe.device);
+    std::snprintf(line, sizeof(line), "  open %.1f ms, probe %.1f ms, metrics %.1f ms",
+                  1e3 * probed.open_seconds, 1e3 * probe.seconds, 1e3 * probed.metrics_seconds);
+    print_line(line);
+    for (const core::ProbeResult& one : probed.probes) {
+        if (probed.all_layers)
+            print_line("  layer " + std::to_string(one.options.layer) + ", " +
+                       std::string(core::probe_way_name(one.way)));
+        print_layer(one);
     }
 }
 
@@ -352,7 +431,8 @@ int run_probe(const ProbeCommandArguments& arguments, const core::RunContext& ct
         warn(probed->warnings);
         if (!arguments.out.empty()) {
             std::filesystem::path folder = arguments.out;
-            if (arguments.checkpoints.size() > 1) folder /= unused_name(probed->probe.model_name, used);
+            if (arguments.checkpoints.size() > 1)
+                folder /= unused_name(probed->probes.front().model_name, used);
             if (auto written = write_results(*probed, arguments, folder); !written)
                 return fail(written.error());
         }

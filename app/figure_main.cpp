@@ -171,6 +171,10 @@ int figure_main(int argc, char** argv)
     } catch (const CLI::ParseError& fault) {
         return program.exit(fault) == 0 ? exit_done : exit_usage;
     }
+    if (arguments.probe.layer == "all") {
+        std::fputs("posiscope figure: --layer all: a figure shows one layer; give its number\n", stderr);
+        return exit_usage;
+    }
     try {
         // Fonts come from Qt, a screen is not wanted even where there is one.
         qInstallMessageHandler(drop_remarks);

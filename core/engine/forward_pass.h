@@ -27,7 +27,7 @@ at::Tensor activation(const std::string& name, const at::Tensor& input);
 /// The caller has set the inference guard and catches what LibTorch throws.
 /// @error shape_mismatch (an array of another shape than the model says), invalid_argument, unsupported_model
 ///        (activation), out_of_memory, numeric_failure, cancelled
-Result<ForwardMaps> forward_attention_maps(const Network& network, const ForwardOptions& options,
-                                           const at::Device& device, const RunContext& ctx);
+Result<ForwardResult> forward_attention_maps(const Network& network, const ForwardOptions& options,
+                                             const at::Device& device, const RunContext& ctx);
 
 } // namespace posiscope::core

@@ -168,10 +168,10 @@ std::string TorchEngine::version() const
     return "LibTorch " TORCH_VERSION;
 }
 
-Result<ForwardMaps> TorchEngine::attention_maps(const Network& network, const ForwardOptions& options,
-                                                const RunContext& ctx)
+Result<ForwardResult> TorchEngine::attention_maps(const Network& network, const ForwardOptions& options,
+                                                  const RunContext& ctx)
 {
-    return without_exceptions<ForwardMaps>("forward pass", [&]() -> Result<ForwardMaps> {
+    return without_exceptions<ForwardResult>("forward pass", [&]() -> Result<ForwardResult> {
         const c10::InferenceMode guard;
         at::Device device(at::kCPU);
         if (options.device == "cuda") {

@@ -21,8 +21,8 @@ public:
     [[nodiscard]] bool has_cuda() const override { return m_devices.size() > 1; }
     [[nodiscard]] std::vector<std::string> warnings() const override { return m_warnings; }
 
-    Result<ForwardMaps> attention_maps(const Network& network, const ForwardOptions& options,
-                                       const RunContext& ctx) override;
+    Result<ForwardResult> attention_maps(const Network& network, const ForwardOptions& options,
+                                         const RunContext& ctx) override;
 
 private:
     std::string m_kernels;

@@ -17,17 +17,22 @@ struct ForwardOptions {
     std::string device = "cpu";             ///< "cpu" or "cuda"
     std::vector<std::size_t> group_of_word; ///< [words], group of each word
     std::size_t groups = 1;
+    std::vector<std::size_t> layers; ///< whose maps are wanted, ascending; empty: the last one's
     bool probabilities = true;
     std::size_t threads = 1;
 };
 
-/// Sums of the last layer's maps over the words of each group, kept in double, returned as means.
+/// Sums of one layer's maps over the words of each group, kept in double, returned as means.
 struct ForwardMaps {
     HostTensor attention_logits;              ///< [heads, L, L] mean over all words
     HostTensor attention_probabilities;       ///< the same, or empty
     HostTensor group_attention_logits;        ///< [groups, heads, L, L]
     HostTensor group_attention_probabilities; ///< the same, or empty
-    std::string device;                       ///< "cpu", "cuda:0"
+};
+
+struct ForwardResult {
+    std::vector<ForwardMaps> layers; ///< one for each of the wanted layers
+    std::string device;              ///< "cpu", "cuda:0"
     std::vector<std::string> warnings;
 };
 
@@ -47,11 +52,11 @@ public:
     /// Soft problems of this engine (reference BLAS, wrong products).
     [[nodiscard]] virtual std::vector<std::string> warnings() const = 0;
 
-    /// Attention maps of the last of `network.layers`, averaged over words. Words run in batches sized to memory;
+    /// Attention maps of the wanted layers in one pass, averaged over words. Words run in batches sized to memory;
     /// memory does not grow with their number. Where CUDA runs out of memory the batch is halved.
     /// @error invalid_argument (no such device), out_of_memory, numeric_failure, cancelled
-    virtual Result<ForwardMaps> attention_maps(const Network& network, const ForwardOptions& options,
-                                               const RunContext& ctx) = 0;
+    virtual Result<ForwardResult> attention_maps(const Network& network, const ForwardOptions& options,
+                                                 const RunContext& ctx) = 0;
 };
 
 /// The engine library, opened on first use and kept for the life of the program. Thread-safe. Tests install a fake.

@@ -16,10 +16,11 @@ namespace posiscope::core {
 inline constexpr std::string_view engine_library_name = "libposiscope_engine.so";
 
 /// What program and engine library must agree on: C++ objects cross between them, so both must be of one build.
-/// The number grows with every change of engine.h.
+/// The number grows with every change of engine.h; the sizes catch a library of another build of the same version.
 inline std::string engine_interface()
 {
-    return std::string(version) + " interface 1";
+    return std::string(version) + " interface 2." + std::to_string(sizeof(Network)) + "." +
+           std::to_string(sizeof(NetworkLayer)) + "." + std::to_string(sizeof(ForwardOptions));
 }
 
 /// The two entry points of the engine library, both extern "C".

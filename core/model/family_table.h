@@ -18,7 +18,8 @@ struct ModelFamily {
     std::string_view label;                          ///< "BERT"
     std::span<const std::string_view> model_types;   ///< `model_type` of config.json
     std::span<const std::string_view> name_prefixes; ///< in front of canonical tensor names
-    std::span<const std::string_view> signature;     ///< canonical names that together give the family away; empty: none do
+    std::span<const std::string_view>
+        signature; ///< canonical names that together give the family away; empty: none do
     /// Fills the architecture from config and tensor names; reads no weight.
     Result<Architecture> (*read_architecture)(const TensorNames& names);
     /// Marks which words may be drawn and finds the special tokens by their text.

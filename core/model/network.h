@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,13 +38,16 @@ struct AttentionPositions {
     HostTensor value_offsets; ///< [heads or 1, 2L - 1, head_dim], added to the values: Shaw, NEZHA
     HostTensor rotary_cosines, rotary_sines; ///< [L, turned features / 2]: rotary
     bool rotary_interleaved = false;         ///< pairs (0, 1), (2, 3), ...; else feature k with k + half
+    /// [L, L], added inside the softmax only (Swin's shifted windows).
+    HostTensor mask;
 };
 
 /// One layer as arrays. Heads that share a key (grouped queries) have its rows repeated.
 struct NetworkLayer {
     Norm attention_input_norm;
     Linear query, key, value, attention_output;
-    Norm query_norm, key_norm; ///< over the features of each head, before the rotation
+    Norm query_norm, key_norm;  ///< over the features of each head, before the rotation
+    HostTensor logit_constants; ///< [heads], added to all logits (XLNet's segments), or empty
     AttentionPositions positions;
     Norm attention_output_norm; ///< behind the residual sum
 
@@ -53,17 +57,23 @@ struct NetworkLayer {
 
     Norm feed_forward_input_norm;
     Linear feed_forward_in, feed_forward_gate, feed_forward_out; ///< gate empty: none
-    std::int64_t feed_forward_width = 1; ///< of the convolutions that stand in the place of the matrices
+    /// Of the convolutions that stand in the place of the matrices: those are then [out, in * width].
+    std::int64_t feed_forward_width = 1;
     std::string activation;
     Norm feed_forward_output_norm;
     bool parallel = false; ///< the feed-forward block reads what the attention read; both are added
     HostTensor attention_branch_scale, feed_forward_branch_scale; ///< [hidden_size] (LayerScale), or empty
+
+    std::int64_t heads = 0, head_dim = 0; ///< where they are not the network's (Swin); 0: they are
+    Norm merge_norm;
+    Linear
+        merge; ///< of four neighbours to one row of the next stage, before everything else (Swin), or empty
 };
 
 /// A stack of layers and its inputs as arrays. Row of word w at position i: the word's row (at a special position
 /// the special content) plus position row i, then embedding_norm, then embedding_map.
 struct Network {
-    std::int64_t heads = 0;
+    std::int64_t heads = 0; ///< of every layer that has none of its own
     std::int64_t head_dim = 0;
     double logit_scale = 1.0;
     bool causal = false;
@@ -83,6 +93,9 @@ struct Network {
     Norm embedding_norm;
     Linear embedding_map;             ///< [hidden_size, embedding size], or empty
     std::vector<NetworkLayer> layers; ///< layers 0 .. the probed one
+    Norm final_norm;                  ///< behind the last layer of an encoder that a decoder reads
+    /// What cross-attention reads: row n of its words goes with row n of this network's. Null: none.
+    std::shared_ptr<const Network> encoder;
 };
 
 } // namespace posiscope::core

@@ -7,9 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "core/base/random.h"
 #include "core/base/text.h"
 #include "core/position/relative_position_bias.h"
 #include "core/position/sinusoidal.h"
+#include "core/probe/row_network.h"
 
 namespace posiscope::core {
 namespace {
@@ -27,10 +29,27 @@ public:
         return checked(name, m_checkpoint.read(name));
     }
 
+    /// Rows of a matrix; of a tensor with more dimensions, whose leading ones hold one entry, those of its last two.
     HostTensor rows(const std::string& name, std::span<const std::int64_t> rows)
     {
         if (fault) return {};
-        return checked(name, m_checkpoint.read_rows(name, rows));
+        const TensorInfo* info = m_checkpoint.find(name);
+        if (info == nullptr || info->shape.size() == 2)
+            return checked(name, m_checkpoint.read_rows(name, rows));
+        const HostTensor all = whole(name);
+        if (fault) return {};
+        const std::int64_t columns = all.shape().back();
+        HostTensor out({static_cast<std::int64_t>(rows.size()), columns});
+        for (std::size_t r = 0; r < rows.size(); ++r)
+            std::copy_n(all.data() + rows[r] * columns, columns,
+                        out.data() + static_cast<std::int64_t>(r) * columns);
+        return out;
+    }
+
+    /// The whole tensor as a matrix of `columns` columns.
+    HostTensor matrix(const std::string& name, std::int64_t columns)
+    {
+        return reshaped(whole(name), columns);
     }
 
     Norm norm(const NormNames& names)
@@ -49,14 +68,26 @@ public:
         } else {
             out.weight = whole(names.weight);
             if (fault) return {};
+            const std::int64_t first = out.weight.dim(0);
+            out.weight =
+                reshaped(std::move(out.weight), static_cast<std::int64_t>(out.weight.size()) / first);
             if (names.transposed) out.weight = transposed(out.weight, names.outputs);
         }
         out.bias = whole(names.bias);
-        if (!out.bias.empty() && !names.outputs.empty()) out.bias = picked(out.bias, names.outputs);
+        if (!out.bias.empty() && !names.outputs.empty() && names.bias_is_packed)
+            out.bias = picked(out.bias, names.outputs);
         return out;
     }
 
 private:
+    static HostTensor reshaped(HostTensor tensor, std::int64_t columns)
+    {
+        if (tensor.empty() || (tensor.shape().size() == 2 && tensor.dim(1) == columns)) return tensor;
+        const auto values = std::as_const(tensor).values();
+        return HostTensor({static_cast<std::int64_t>(values.size()) / columns, columns},
+                          {values.begin(), values.end()});
+    }
+
     HostTensor checked(const std::string& name, Result<HostTensor> read)
     {
         if (!read) {
@@ -138,49 +169,146 @@ void finish_rows(HostTensor& rows, double factor, const HostTensor& added)
     }
 }
 
+/// Rows of words by their row numbers. With adaptive input each cluster's rows pass its own map.
+HostTensor read_words(WeightReader& weights, const Stack& stack, std::span<const std::int64_t> rows)
+{
+    if (stack.word_clusters.empty()) return weights.rows(stack.word_table, rows);
+    HostTensor out({static_cast<std::int64_t>(rows.size()), stack.input_size()});
+    for (const WordCluster& cluster : stack.word_clusters) {
+        std::vector<std::int64_t> here, places;
+        for (std::size_t n = 0; n < rows.size(); ++n)
+            if (rows[n] >= cluster.first && rows[n] < cluster.first + cluster.rows) {
+                here.push_back(rows[n] - cluster.first);
+                places.push_back(static_cast<std::int64_t>(n));
+            }
+        if (here.empty()) continue;
+        const HostTensor own = weights.rows(cluster.table, here);
+        const Linear map = weights.linear(cluster.map);
+        if (weights.fault) return {};
+        const HostTensor mapped = map.empty() ? own : apply_linear(map, own);
+        for (std::size_t n = 0; n < places.size(); ++n)
+            std::copy_n(mapped.data() + static_cast<std::int64_t>(n) * stack.input_size(), stack.input_size(),
+                        out.data() + places[n] * stack.input_size());
+    }
+    return out;
+}
+
+/// What stands in the place of words in an image or at an audio encoder: given patches, given vectors, or draws.
+/// @return [contents, embedding size]
+Result<HostTensor> read_content(WeightReader& weights, const Stack& stack, const ProbeOptions& options,
+                                std::size_t count)
+{
+    const auto rows = static_cast<std::int64_t>(count);
+    const bool patches = stack.content == InputContent::patches;
+    const std::int64_t columns =
+        patches ? stack.patch_channels * stack.patch_side * stack.patch_side : stack.input_size();
+    HostTensor content;
+    if (options.content == nullptr) {
+        content = HostTensor({rows, columns});
+        Random random(options.seed);
+        for (float& value : content.values()) value = static_cast<float>(random.normal());
+    } else {
+        const Shape& shape = options.content->shape();
+        const bool vectors = shape.size() == 2 && shape[1] == stack.input_size();
+        const bool tiles = patches && shape == Shape{shape.empty() ? 0 : shape[0], stack.patch_channels,
+                                                     stack.patch_side, stack.patch_side};
+        if (shape.empty() || (!vectors && !tiles))
+            return refused(
+                "the content has the shape " + shape_text(shape) + "; " +
+                (patches ? shape_text(Shape{-1, stack.patch_channels, stack.patch_side, stack.patch_side}) +
+                               " (patches) or "
+                         : std::string{}) +
+                shape_text(Shape{-1, stack.input_size()}) + " (vectors) was expected");
+        if (shape[0] != rows)
+            return refused("the content has " + std::to_string(shape[0]) + " rows for " +
+                           counted(count, "word", "words") + "; row n goes with word n");
+        const auto values = std::as_const(*options.content).values();
+        content = HostTensor({rows, static_cast<std::int64_t>(values.size()) / rows},
+                             {values.begin(), values.end()});
+        if (vectors) return content;
+    }
+    if (patches) {
+        const Linear map = weights.linear(stack.patch_map);
+        if (weights.fault) return *weights.fault;
+        content = apply_linear(map, content);
+    }
+    const Norm norm = weights.norm(stack.content_norm);
+    if (weights.fault) return *weights.fault;
+    apply_norm(norm, content);
+    return content;
+}
+
+/// Vectors before the patches of an image, [tokens, embedding size].
+HostTensor read_prefix(WeightReader& weights, const Stack& stack)
+{
+    HostTensor rows({static_cast<std::int64_t>(stack.prefix_rows.size()), stack.input_size()});
+    for (std::size_t n = 0; n < stack.prefix_rows.size(); ++n) {
+        const HostTensor row = weights.whole(stack.prefix_rows[n]);
+        if (weights.fault) return {};
+        std::copy_n(row.data(), stack.input_size(),
+                    rows.data() + static_cast<std::int64_t>(n) * stack.input_size());
+    }
+    return rows;
+}
+
 Result<void> read_input(WeightReader& weights, const OpenModel& model, const Stack& stack,
-                        const ProbeOptions& options, std::span<const Vocabulary::Entry* const> words,
+                        const ProbeOptions& options, const ProbeInput& input,
                         std::vector<std::int64_t>& special_positions, Network& network)
 {
-    std::vector<std::int64_t> rows;
-    for (const Vocabulary::Entry* word : words) rows.push_back(word->row);
-    network.word_rows = weights.rows(stack.word_table, rows);
-    HostTensor token_type;
-    if (!stack.token_type_table.empty()) {
-        const std::int64_t first = 0;
-        token_type = weights.rows(stack.token_type_table, {&first, 1});
-    }
-    const auto ids = special_ids(model, stack, options, special_positions);
-    if (!ids) return ids.error();
-    rows.clear();
-    for (const std::int64_t id : *ids) {
-        const Vocabulary::Entry* entry = model.vocabulary.find_id(id);
-        if (entry == nullptr)
-            return refused("the special token with id " + std::to_string(id) +
-                           " is not in the word table of " + in_quotes(model.checkpoint->display_name()) +
-                           "; only the plain input can be probed");
-        rows.push_back(entry->row);
-    }
     HostTensor special;
-    if (!rows.empty()) special = weights.rows(stack.word_table, rows);
-
+    std::int64_t first_row = stack.first_position_row;
     const std::int64_t d = stack.input_size();
+    if (stack.content == InputContent::words) {
+        std::vector<std::int64_t> rows;
+        for (const Vocabulary::Entry* word : input.words) rows.push_back(word->row);
+        network.word_rows = read_words(weights, stack, rows);
+        HostTensor token_type;
+        if (!stack.token_type_table.empty()) {
+            const std::int64_t first = 0;
+            token_type = weights.rows(stack.token_type_table, {&first, 1});
+        }
+        const auto ids = special_ids(model, stack, options, special_positions);
+        if (!ids) return ids.error();
+        rows.clear();
+        for (const std::int64_t id : *ids) {
+            const Vocabulary::Entry* entry = model.vocabulary.find_id(id);
+            if (entry == nullptr)
+                return refused("the special token with id " + std::to_string(id) +
+                               " is not in the word table of " + in_quotes(model.checkpoint->display_name()) +
+                               "; only the plain input can be probed");
+            rows.push_back(entry->row);
+        }
+        if (!rows.empty()) special = read_words(weights, stack, rows);
+        if (weights.fault) return *weights.fault;
+        finish_rows(network.word_rows, stack.word_factor, token_type);
+        finish_rows(special, stack.word_factor, token_type);
+    } else {
+        auto content = read_content(weights, stack, options, input.count);
+        if (!content) return content.error();
+        network.word_rows = *std::move(content);
+        special_positions.clear();
+        const auto prefix = static_cast<std::int64_t>(stack.prefix_rows.size());
+        if (options.variant == InputVariant::special) {
+            special = read_prefix(weights, stack);
+            for (std::int64_t n = 0; n < prefix; ++n) special_positions.push_back(n);
+        } else {
+            // A patch keeps its row of the table.
+            first_row += prefix;
+        }
+    }
+
     if (options.no_positions || stack.absolute == AbsolutePositions::none) {
         network.position_rows = HostTensor({options.length, d});
     } else if (stack.absolute == AbsolutePositions::sinusoidal) {
-        network.position_rows =
-            sinusoidal_table(stack.sinusoidal, stack.first_position_row, options.length, d);
+        network.position_rows = sinusoidal_table(stack.sinusoidal, first_row, options.length, d);
     } else {
-        rows.resize(static_cast<std::size_t>(options.length));
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            rows[i] = stack.first_position_row + static_cast<std::int64_t>(i);
+        std::vector<std::int64_t> rows(static_cast<std::size_t>(options.length));
+        for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = first_row + static_cast<std::int64_t>(i);
         network.position_rows = weights.rows(stack.position_table, rows);
     }
     network.has_absolute_positions = stack.absolute != AbsolutePositions::none;
     if (weights.fault) return *weights.fault;
 
-    finish_rows(network.word_rows, stack.word_factor, token_type);
-    finish_rows(special, stack.word_factor, token_type);
     for (std::size_t s = 0; s < special_positions.size(); ++s) {
         const auto row = std::as_const(special).values().subspan(s * static_cast<std::size_t>(d),
                                                                  static_cast<std::size_t>(d));
@@ -191,71 +319,236 @@ Result<void> read_input(WeightReader& weights, const OpenModel& model, const Sta
     return {};
 }
 
-/// The biases and rotations of one layer.
-AttentionPositions read_positions(WeightReader& weights, const Stack& stack, const LayerNames& names,
-                                  std::int64_t length)
+/// [offsets, heads * head_dim] as [heads, offsets, head_dim].
+HostTensor by_head(const HostTensor& rows, std::int64_t heads)
 {
-    AttentionPositions positions;
-    if (stack.bucketed_bias && !names.relative_bias_table.empty()) {
-        const HostTensor table = weights.whole(names.relative_bias_table);
-        if (!weights.fault) positions.bias = bucketed_position_bias(table, *stack.bucketed_bias, length);
+    const std::int64_t offsets = rows.dim(0), head_dim = rows.dim(1) / heads;
+    HostTensor out({heads, offsets, head_dim});
+    for (std::int64_t h = 0; h < heads; ++h)
+        for (std::int64_t o = 0; o < offsets; ++o)
+            std::copy_n(rows.data() + (o * heads + h) * head_dim, head_dim,
+                        out.data() + (h * offsets + o) * head_dim);
+    return out;
+}
+
+/// Vectors of offsets as the queries, keys or values of one layer meet them: [heads or 1, 2 length - 1, head_dim].
+HostTensor read_relative_vectors(WeightReader& weights, const Stack& stack, const std::string& table,
+                                 const LinearNames& map, std::int64_t length)
+{
+    const RelativeVectors& scheme = *stack.relative_vectors;
+    HostTensor rows;
+    if (!scheme.computed) {
+        rows = weights.matrix(table, scheme.features);
+        const Norm norm = weights.norm(stack.relative_norm);
+        if (weights.fault) return {};
+        apply_norm(norm, rows);
     }
+    const HostTensor vectors = vectors_of_offsets(rows, scheme, length);
+    if (map.empty())
+        return HostTensor({1, vectors.dim(0), vectors.dim(1)},
+                          {vectors.values().begin(), vectors.values().end()});
+    const Linear projection = weights.linear(map);
+    if (weights.fault) return {};
+    return by_head(apply_linear(projection, vectors), stack.heads);
+}
+
+/// bias[h,i,j] += scale * (extra_h . key_offsets[h, j - i]); an extra query that meets the positions only.
+void add_query_of_positions(const HostTensor& extra, const HostTensor& key_offsets, double scale,
+                            std::int64_t heads, std::int64_t length, HostTensor& bias)
+{
+    const std::int64_t offsets = 2 * length - 1, head_dim = key_offsets.dim(2);
+    if (bias.empty()) bias = HostTensor({heads, length, length});
+    for (std::int64_t h = 0; h < heads; ++h) {
+        const float* rows = key_offsets.data() + (key_offsets.dim(0) == 1 ? 0 : h) * offsets * head_dim;
+        for (std::int64_t o = 0; o < offsets; ++o) {
+            double sum = 0.0;
+            for (std::int64_t f = 0; f < head_dim; ++f)
+                sum += static_cast<double>(extra.data()[h * head_dim + f]) *
+                       static_cast<double>(rows[o * head_dim + f]);
+            const std::int64_t shift = o - (length - 1); // j - i
+            for (std::int64_t i = std::max<std::int64_t>(0, -shift); i < std::min(length, length - shift);
+                 ++i)
+                bias.data()[(h * length + i) * length + i + shift] += static_cast<float>(scale * sum);
+        }
+    }
+}
+
+/// TUPE's bias: position against position, the first row and column reset, and a bias by bucket.
+/// Source: Ke et al. 2021, eq. 8 to 10, and the released code.
+HostTensor read_untied_bias(WeightReader& weights, const UntiedPositions& untied, std::int64_t heads,
+                            std::int64_t length)
+{
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(length) + 1);
+    for (std::size_t n = 0; n < rows.size(); ++n) rows[n] = static_cast<std::int64_t>(n);
+    HostTensor positions = weights.rows(untied.table, rows);
+    const Norm norm = weights.norm(untied.norm);
+    const Linear query = weights.linear(untied.query), key = weights.linear(untied.key);
+    const HostTensor table = weights.whole(untied.bias_table);
+    if (weights.fault) return {};
+    apply_norm(norm, positions);
+    const HostTensor queries = apply_linear(query, positions), keys = apply_linear(key, positions);
+    const std::int64_t width = queries.dim(1), head_dim = width / heads;
+    const BucketedBias buckets{untied.buckets, untied.max_distance, true};
+    HostTensor bias({heads, length, length});
+    for (std::int64_t h = 0; h < heads; ++h) {
+        const auto product = [&](std::int64_t i, std::int64_t j) {
+            double sum = 0.0;
+            for (std::int64_t f = h * head_dim; f < (h + 1) * head_dim; ++f)
+                sum += static_cast<double>(queries.data()[i * width + f]) *
+                       static_cast<double>(keys.data()[j * width + f]);
+            return untied.scale * sum;
+        };
+        for (std::int64_t i = 0; i < length; ++i)
+            for (std::int64_t j = 0; j < length; ++j) {
+                double value = 0.0;
+                std::int64_t bucket = relative_position_bucket(j - i, buckets);
+                if (untied.resets_first && i == 0) {
+                    value = product(0, 0);
+                    bucket = untied.buckets / 2;
+                } else if (untied.resets_first && j == 0) {
+                    value = product(1, 1);
+                    bucket = untied.buckets;
+                } else {
+                    value = product(i + 1, j + 1);
+                }
+                if (!table.empty()) value += static_cast<double>(table.data()[bucket * heads + h]);
+                bias.data()[(h * length + i) * length + j] = static_cast<float>(value);
+            }
+    }
+    return bias;
+}
+
+/// The biases, vectors and rotations of one layer.
+AttentionPositions read_positions(WeightReader& weights, const Stack& stack, const LayerNames& names,
+                                  const ProbeOptions& options)
+{
+    const std::int64_t length = options.length;
+    const bool prefix_left_out =
+        stack.grid_bias && stack.grid_bias->has_prefix && options.variant == InputVariant::plain;
+    AttentionPositions positions;
+    if (!names.relative_bias_table.empty()) {
+        const HostTensor table = weights.whole(names.relative_bias_table);
+        if (weights.fault) return {};
+        if (stack.bucketed_bias) positions.bias = bucketed_position_bias(table, *stack.bucketed_bias, length);
+        if (stack.grid_bias && !prefix_left_out) positions.bias = grid_position_bias(table, *stack.grid_bias);
+    }
+    if (stack.grid_bias && names.window_shift > 0)
+        positions.mask = shifted_window_mask(*stack.grid_bias, names.grid_rows, names.grid_columns,
+                                             names.window_shift, options.window);
     if (stack.alibi)
         positions.bias =
             alibi_bias(alibi_slopes(stack.heads, stack.alibi->largest_bias, stack.alibi->cut_slopes),
                        stack.alibi->ends_at_zero, length);
+    if (stack.untied) positions.bias = read_untied_bias(weights, *stack.untied, stack.heads, length);
     if (stack.rotary) {
         rotary_tables(*stack.rotary, length, positions.rotary_cosines, positions.rotary_sines);
         positions.rotary_interleaved = stack.rotary->interleaved;
     }
+    if (stack.relative_vectors) {
+        const RelativeVectors& scheme = *stack.relative_vectors;
+        if (scheme.for_keys)
+            positions.key_offsets =
+                read_relative_vectors(weights, stack, names.key_table, names.key_map, length);
+        if (scheme.for_queries)
+            positions.query_offsets =
+                read_relative_vectors(weights, stack, names.query_table, names.query_map, length);
+        if (scheme.for_values)
+            positions.value_offsets = read_relative_vectors(weights, stack, names.value_table, {}, length);
+    }
     return positions;
+}
+
+/// Adds `row` to a bias that may not be there.
+void add_to_bias(Linear& linear, const HostTensor& row)
+{
+    if (linear.bias.empty()) linear.bias = HostTensor({static_cast<std::int64_t>(row.size())});
+    for (std::size_t n = 0; n < row.size(); ++n) linear.bias.data()[n] += row.data()[n];
+}
+
+/// The extra queries of Transformer-XL and XLNet, folded into arrays that every layer has: with u, v, s those for words,
+/// positions and segments, R the vectors of offsets and g the segment's,
+///     (q + u).k + (q + v).R + (q + s).g = q'.(k + g) + q'.R + (v - u).R + (s - u).g,   q' = q + u.
+/// Source: Dai et al. 2019, eq. 5 and sec. 3.3; Yang et al. 2019, sec. 2.5.
+void fold_extra_queries(WeightReader& weights, const Stack& stack, const LayerNames& names,
+                        const ProbeOptions& options, NetworkLayer& layer)
+{
+    if (names.word_query_bias.empty()) return;
+    const HostTensor for_words = weights.whole(names.word_query_bias);
+    const auto less_words = [&](const std::string& name) {
+        HostTensor difference = weights.whole(name);
+        if (weights.fault) return HostTensor{};
+        for (std::size_t n = 0; n < difference.size(); ++n) difference.data()[n] -= for_words.data()[n];
+        return difference;
+    };
+    const HostTensor extra = less_words(names.position_query_bias);
+    if (weights.fault) return;
+    add_to_bias(layer.query, for_words);
+    if (!layer.positions.key_offsets.empty())
+        add_query_of_positions(extra, layer.positions.key_offsets, stack.logit_scale, stack.heads,
+                               options.length, layer.positions.bias);
+    if (names.segment_table.empty() || !options.segments) return;
+    const HostTensor for_segments = less_words(names.segment_query_bias);
+    const HostTensor segments = weights.whole(names.segment_table);
+    if (weights.fault) return;
+    const std::int64_t width = stack.heads * stack.head_dim;
+    const HostTensor segment({width}, {segments.values().begin(), segments.values().begin() + width});
+    add_to_bias(layer.key, segment);
+    layer.logit_constants = HostTensor({stack.heads});
+    for (std::int64_t h = 0; h < stack.heads; ++h) {
+        double sum = 0.0;
+        for (std::int64_t f = h * stack.head_dim; f < (h + 1) * stack.head_dim; ++f)
+            sum += static_cast<double>(for_segments.data()[f]) * static_cast<double>(segment.data()[f]);
+        layer.logit_constants.data()[h] = static_cast<float>(stack.logit_scale * sum);
+    }
 }
 
 NetworkLayer read_layer(WeightReader& weights, const Stack& stack, const LayerNames& names,
                         const ProbeOptions& options, bool whole)
 {
     NetworkLayer layer;
+    layer.heads = names.heads;
+    layer.head_dim = names.head_dim;
+    layer.merge_norm = weights.norm(names.merge_norm);
+    layer.merge = weights.linear(names.merge);
     layer.attention_input_norm = weights.norm(names.attention_input_norm);
     layer.query = weights.linear(names.query);
     layer.key = weights.linear(names.key);
     layer.query_norm = weights.norm(names.query_norm);
     layer.key_norm = weights.norm(names.key_norm);
-    if (!options.no_positions) layer.positions = read_positions(weights, stack, names, options.length);
+    if (!options.no_positions) layer.positions = read_positions(weights, stack, names, options);
+    if (!weights.fault) fold_extra_queries(weights, stack, names, options, layer);
     if (!whole) return layer;
     layer.value = weights.linear(names.value);
     layer.attention_output = weights.linear(names.attention_output);
     layer.attention_output_norm = weights.norm(names.attention_output_norm);
+    layer.cross_input_norm = weights.norm(names.cross_input_norm);
+    layer.cross_query = weights.linear(names.cross_query);
+    layer.cross_key = weights.linear(names.cross_key);
+    layer.cross_value = weights.linear(names.cross_value);
+    layer.cross_output = weights.linear(names.cross_output);
+    layer.cross_output_norm = weights.norm(names.cross_output_norm);
     layer.feed_forward_input_norm = weights.norm(names.feed_forward_input_norm);
     layer.feed_forward_in = weights.linear(names.feed_forward_in);
     layer.feed_forward_gate = weights.linear(names.feed_forward_gate);
     layer.feed_forward_out = weights.linear(names.feed_forward_out);
+    layer.feed_forward_width = stack.feed_forward_width;
     layer.feed_forward_output_norm = weights.norm(names.feed_forward_output_norm);
+    layer.attention_branch_scale = weights.whole(names.attention_branch_scale);
+    layer.feed_forward_branch_scale = weights.whole(names.feed_forward_branch_scale);
     layer.activation = stack.activation;
     layer.parallel = stack.parallel_feed_forward;
     return layer;
 }
 
-} // namespace
-
-Result<Network> read_network(const OpenModel& model, const Stack& stack, const ProbeOptions& options,
-                             std::span<const Vocabulary::Entry* const> words,
-                             std::vector<std::int64_t>& special_positions, const RunContext& ctx)
+/// Layers 0 .. last, all whole but the last where `whole_last` is false.
+Result<void> read_layers(WeightReader& weights, const OpenModel& model, const Stack& stack,
+                         const ProbeOptions& options, std::int64_t last, bool whole_last, Network& network,
+                         const RunContext& ctx)
 {
-    WeightReader weights(*model.checkpoint);
-    Network network;
-    network.heads = stack.heads;
-    network.head_dim = stack.head_dim;
-    network.logit_scale = stack.logit_scale;
-    network.causal = stack.causal;
-    network.window_before = stack.window_before;
-    network.window_after = stack.window_after;
-    network.window_is_absence = stack.window_is_absence;
-    if (auto read = read_input(weights, model, stack, options, words, special_positions, network); !read)
-        return read.error();
-    for (int number = 0; number <= options.layer; ++number) {
+    for (std::int64_t number = 0; number <= last; ++number) {
         if (ctx.cancelled()) return cancelled_error("the probe");
         const LayerNames& names = stack.layer_names[static_cast<std::size_t>(number)];
-        const bool whole = number < options.layer;
+        const bool whole = whole_last || number < last;
         if (whole && !names.lacks.empty())
             return Error{ErrorCode::not_found,
                          in_quotes(model.checkpoint->weights_name()) + " has no tensor " +
@@ -264,6 +557,70 @@ Result<Network> read_network(const OpenModel& model, const Stack& stack, const P
                          "reading weights"};
         network.layers.push_back(read_layer(weights, stack, names, options, whole));
         if (weights.fault) return *weights.fault;
+    }
+    return {};
+}
+
+Network outline(const Stack& stack)
+{
+    Network network;
+    network.heads = stack.heads;
+    network.head_dim = stack.head_dim;
+    network.logit_scale = stack.logit_scale;
+    network.causal = stack.causal;
+    network.window_before = stack.window_before;
+    network.window_after = stack.window_after;
+    network.window_is_absence = stack.window_is_absence;
+    return network;
+}
+
+/// The encoder that a decoder's cross-attention reads: all of its layers, over the same words.
+Result<std::shared_ptr<const Network>> read_encoder(WeightReader& weights, const OpenModel& model,
+                                                    const Stack& decoder, ProbeOptions options,
+                                                    const ProbeInput& input, const RunContext& ctx)
+{
+    const Stack* stack = model.architecture.find_stack("encoder");
+    if (stack == nullptr || stack->layers_present < stack->layers)
+        return Error{
+            ErrorCode::not_found,
+            "the layers of the decoder behind the first attend to the encoder, which " +
+                in_quotes(model.checkpoint->weights_name()) +
+                (stack == nullptr ? " does not hold" : " does not hold whole: " + stack->missing_tensor),
+            "reading weights"};
+    if (!stack->final_norm_lacks.empty())
+        return Error{ErrorCode::not_found,
+                     in_quotes(model.checkpoint->weights_name()) + " has no tensor " +
+                         in_quotes(stack->final_norm_lacks) + ", which the decoder's layers behind the first need",
+                     "reading weights"};
+    if (decoder.cross_length > 0) options.length = decoder.cross_length;
+    auto network = std::make_shared<Network>(outline(*stack));
+    std::vector<std::int64_t> special_positions;
+    if (auto read = read_input(weights, model, *stack, options, input, special_positions, *network); !read)
+        return read.error();
+    if (auto read = read_layers(weights, model, *stack, options, stack->layers - 1, true, *network, ctx);
+        !read)
+        return read.error();
+    network->final_norm = weights.norm(stack->final_norm);
+    if (weights.fault) return *weights.fault;
+    return std::shared_ptr<const Network>(std::move(network));
+}
+
+} // namespace
+
+Result<Network> read_network(const OpenModel& model, const Stack& stack, const ProbeOptions& options,
+                             std::int64_t last_layer, const ProbeInput& input,
+                             std::vector<std::int64_t>& special_positions, const RunContext& ctx)
+{
+    WeightReader weights(*model.checkpoint);
+    Network network = outline(stack);
+    if (auto read = read_input(weights, model, stack, options, input, special_positions, network); !read)
+        return read.error();
+    if (auto read = read_layers(weights, model, stack, options, last_layer, false, network, ctx); !read)
+        return read.error();
+    if (stack.has_cross_attention && last_layer > 0) {
+        auto encoder = read_encoder(weights, model, stack, options, input, ctx);
+        if (!encoder) return encoder.error();
+        network.encoder = *std::move(encoder);
     }
     return network;
 }

@@ -12,15 +12,22 @@
 
 namespace posiscope::core {
 
-/// Reads what a probe of `options.layer` needs, and nothing else: the rows of the words and special tokens, L rows of
-/// positions, layers 0 .. the probed one, of which the last only as far as its queries and keys. Position tables and
+/// What stands at the positions: words, or as many contents (patches, vectors) where the stack reads no words.
+struct ProbeInput {
+    std::vector<const Vocabulary::Entry*> words;
+    std::size_t count = 0;
+};
+
+/// Reads what a probe of layers up to `last_layer` needs, and nothing else: the rows of the words and special tokens, L
+/// rows of positions, layers 0 .. last_layer, of which the last only as far as its queries and keys. Position tables and
 /// biases that no file holds are computed. With `options.no_positions` vectors and biases are zero and nothing turns.
-/// Grouped heads, packed projections and the factor on words are resolved here: what comes back is plain arrays.
+/// Grouped heads, packed projections and the factor on words are resolved here: what comes back is plain arrays. Behind
+/// cross-attention the whole encoder comes along, over the same words.
 /// @param special_positions  filled with the positions that hold special tokens, ascending
 /// @error not_found (a tensor, with the file), numeric_failure (NaN or infinite weights), invalid_argument
-///        (no room for special tokens), unreadable, cancelled
+///        (no room for special tokens, content of another shape), unreadable, cancelled
 Result<Network> read_network(const OpenModel& model, const Stack& stack, const ProbeOptions& options,
-                             std::span<const Vocabulary::Entry* const> words,
+                             std::int64_t last_layer, const ProbeInput& input,
                              std::vector<std::int64_t>& special_positions, const RunContext& ctx);
 
 } // namespace posiscope::core

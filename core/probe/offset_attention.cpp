@@ -198,6 +198,8 @@ private:
     std::size_t m_head, m_length, m_head_dim, m_width;
     PairLogits m_pairs;
     const float* m_bias;                   ///< [L, L], or null
+    const float* m_mask;                   ///< [L, L], inside the softmax only, or null
+    double m_constant;                     ///< added to every logit; belongs to the content
     std::vector<std::size_t> m_special_at; ///< [L]: 1 + number of the special token there, 0: a word
     std::size_t m_keys_before, m_keys_after;
 
@@ -211,7 +213,11 @@ Head::Head(const Network& network, const NetworkLayer& layer, const Contents& wo
            std::size_t head, std::size_t length)
     : m_network(network), m_words(words), m_special(special), m_head(head), m_length(length),
       m_head_dim(as_size(network.head_dim)), m_width(as_size(network.heads) * m_head_dim),
-      m_pairs(network, layer, head, length), m_bias(nullptr), m_special_at(length, 0),
+      m_pairs(network, layer, head, length), m_bias(nullptr),
+      m_mask(layer.positions.mask.empty() ? nullptr : layer.positions.mask.data()),
+      m_constant(layer.logit_constants.empty() ? 0.0
+                                               : static_cast<double>(layer.logit_constants.data()[head])),
+      m_special_at(length, 0),
       m_keys_before(network.window_before < 0 ? length : as_size(network.window_before)),
       m_keys_after(network.causal             ? 0
                    : network.window_after < 0 ? length
@@ -275,6 +281,8 @@ void Head::add_probabilities(std::size_t begin, std::size_t size, std::vector<do
                 }
                 if (m_bias != nullptr)
                     for (std::size_t j = from; j < end; ++j) m_row[j - from] += m_bias[i * L + j];
+                if (m_mask != nullptr)
+                    for (std::size_t j = from; j < end; ++j) m_row[j - from] += m_mask[i * L + j];
                 kernels().add_row_softmax(m_row.data(), end - from, m_part.data() + i * L + from);
             }
         kernels().add_to_double(m_part.data(), sums.data(), L * L);
@@ -297,7 +305,7 @@ void Head::store_logits(const PairSums& sums, double count, float* out) const
             else
                 logit = static_cast<double>(m_special_special[(at - 1) * special + to - 1][offset]);
             if (m_bias != nullptr) logit += static_cast<double>(m_bias[i * L + j]);
-            out[i * L + j] = static_cast<float>(logit);
+            out[i * L + j] = static_cast<float>(logit + m_constant);
         }
 }
 
@@ -320,7 +328,8 @@ void Head::store_content(float* out) const
             means[(s + 1) * sides + t + 1] = m_pairs.content(query(m_special, s), key(m_special, t));
     for (std::size_t i = 0; i < L; ++i)
         for (std::size_t j = 0; j < L; ++j)
-            out[i * L + j] = static_cast<float>(means[m_special_at[i] * sides + m_special_at[j]]);
+            out[i * L + j] =
+                static_cast<float>(means[m_special_at[i] * sides + m_special_at[j]] + m_constant);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,11 @@ struct ProbeOptions {
     InputVariant variant = InputVariant::plain;
     WordSelection words;
     std::uint64_t seed = 0;
-    bool no_positions = false;  ///< takes the position vectors out
+    bool no_positions = false; ///< takes the position vectors out
+    bool segments = true;      ///< XLNet: with the terms of the first segment
+    std::int64_t window = 0;   ///< Swin: which window of a shifted layer
+    /// Patches [N, channels, side, side] or vectors [N, d] in the place of words; null: drawn with the seed.
+    std::shared_ptr<const HostTensor> content;
     bool probabilities = true;  ///< also after the softmax
     bool terms = false;         ///< also the parts of the logits
     bool group_spread = true;   ///< keep each group's mean, for the spread over words
@@ -77,8 +82,9 @@ struct ProbeResult {
     std::int64_t length = 0;
     bool causal = false;
 
-    std::vector<std::int64_t> word_ids;          ///< ids of the original vocabulary, in draw order
-    std::vector<std::string> words;              ///< as shown
+    std::vector<std::int64_t>
+        word_ids;                   ///< ids of the original vocabulary, in draw order; 0, 1, ... of contents
+    std::vector<std::string> words; ///< as shown
     std::vector<std::int64_t> special_positions; ///< positions that hold a special token, ascending
 
     HostTensor attention_logits;        ///< [heads, L, L], mean over words; the mask is not applied

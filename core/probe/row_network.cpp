@@ -180,7 +180,19 @@ HostTensor enter_first_layer(const Network& network, HostTensor rows)
     return network.embedding_map.empty() ? rows : apply_linear(network.embedding_map, rows);
 }
 
-Result<void> pass_layer(const NetworkLayer& layer, HostTensor& rows)
+void enter_layer(const NetworkLayer& layer, HostTensor& rows)
+{
+    if (layer.merge.empty()) return;
+    const std::int64_t count = rows.dim(0), features = rows.dim(1);
+    HostTensor joined({count, 4 * features});
+    for (std::int64_t r = 0; r < count; ++r)
+        for (std::int64_t part = 0; part < 4; ++part)
+            std::copy_n(rows.data() + r * features, features, joined.data() + (4 * r + part) * features);
+    apply_norm(layer.merge_norm, joined);
+    rows = apply_linear(layer.merge, joined);
+}
+
+Result<void> pass_layer(const NetworkLayer& layer, const HostTensor& encoder_rows, HostTensor& rows)
 {
     HostTensor normed = rows;
     apply_norm(layer.attention_input_norm, normed);
@@ -198,6 +210,10 @@ Result<void> pass_layer(const NetworkLayer& layer, HostTensor& rows)
     }
     add(rows, attended, layer.attention_branch_scale);
     apply_norm(layer.attention_output_norm, rows);
+    if (!layer.cross_value.empty()) {
+        add(rows, apply_linear(layer.cross_output, apply_linear(layer.cross_value, encoder_rows)), {});
+        apply_norm(layer.cross_output_norm, rows);
+    }
     normed = rows;
     apply_norm(layer.feed_forward_input_norm, normed);
     auto fed = feed_forward(layer, normed);

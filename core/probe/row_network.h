@@ -26,9 +26,13 @@ Result<void> apply_activation(const std::string& name, HostTensor& rows);
 /// Rows as they enter the first layer: embedding norm and map applied. rows [n, embedding size] -> [n, hidden size]
 HostTensor enter_first_layer(const Network& network, HostTensor rows);
 
-/// One layer on rows that are the same at every position: attention gives back the row's own value, whatever its
-/// probabilities, since they sum to one.
+/// Rows as they enter a layer: four equal neighbours joined to one where the layer merges (Swin).
+void enter_layer(const NetworkLayer& layer, HostTensor& rows);
+
+/// One layer on rows that are the same at every position (enter_layer done): attention gives back the row's own value,
+/// whatever its probabilities, since they sum to one; cross-attention that of the encoder's row alike.
+/// @param encoder_rows  [n, encoder's hidden size], or empty where nothing is read
 /// @error unsupported_model (activation)
-Result<void> pass_layer(const NetworkLayer& layer, HostTensor& rows);
+Result<void> pass_layer(const NetworkLayer& layer, const HostTensor& encoder_rows, HostTensor& rows);
 
 } // namespace posiscope::core

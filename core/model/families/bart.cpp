@@ -55,6 +55,13 @@ Stack read_stack(StackReader& reader, const std::string& id, bool marian)
                         {},
                         "fc2",
                         "final_layer_norm"};
+    if (stack.causal) {
+        layers.cross_query = "encoder_attn.q_proj";
+        layers.cross_key = "encoder_attn.k_proj";
+        layers.cross_value = "encoder_attn.v_proj";
+        layers.cross_output = "encoder_attn.out_proj";
+        layers.cross_output_norm = "encoder_attn_layer_norm";
+    }
     layers.inner_size = reader.optional_integer(id + "_ffn_dim", 1, largest_hidden_size).value_or(-1);
     stack.layers = reader.layers(id + "_layers", [&](std::int64_t n) {
         return id + ".layers." + std::to_string(n) + ".self_attn.q_proj.weight";

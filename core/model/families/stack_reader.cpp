@@ -9,9 +9,20 @@
 namespace posiscope::core {
 
 StackReader::StackReader(const TensorNames& names, Architecture& architecture)
-    : m_names(names), m_architecture(architecture)
+    : m_names(names), m_architecture(architecture), m_config(names.checkpoint().config())
 {
     m_architecture.notes = names.warnings();
+}
+
+void StackReader::enter_config(std::string_view key)
+{
+    const ConfigJson& whole = m_names.checkpoint().config();
+    const auto part = whole.root().find(key);
+    if (part == whole.root().end() || !part->is_object()) {
+        fail(whole.field_error(key, "is missing; an object with the settings of this stack was expected"));
+        return;
+    }
+    m_config = ConfigJson(*part, whole.file_name() + ", " + std::string(key));
 }
 
 void StackReader::fail(Error error)
@@ -60,19 +71,18 @@ std::string StackReader::text_or(std::string_view key, std::string_view publishe
 
 double StackReader::epsilon(std::string_view key, double published_default)
 {
-    return take(checked_epsilon(m_names.checkpoint(), key, published_default, m_architecture.notes),
-                published_default);
+    return take(checked_epsilon(config(), key, published_default, m_architecture.notes), published_default);
 }
 
 std::string StackReader::activation(std::string_view key, std::string_view published_default)
 {
-    return take(checked_activation(m_names.checkpoint(), key, published_default, m_architecture.notes),
+    return take(checked_activation(config(), key, published_default, m_architecture.notes),
                 std::string(published_default));
 }
 
 std::int64_t StackReader::heads(std::string_view key, std::int64_t hidden_size)
 {
-    return take(checked_heads(m_names.checkpoint(), key, hidden_size), std::int64_t{1});
+    return take(checked_heads(config(), key, hidden_size), std::int64_t{1});
 }
 
 std::int64_t StackReader::layers(std::string_view key,
@@ -128,12 +138,13 @@ std::int64_t StackReader::word_table(Stack& stack, std::string_view canonical, s
     const TensorInfo* table = take<const TensorInfo*>(m_names.require(canonical, {-1, -1}), nullptr);
     if (table == nullptr) return 1;
     stack.word_table = table->name;
-    const Checkpoint& checkpoint = m_names.checkpoint();
+    stack.word_rows = table->shape[0];
     const std::int64_t columns =
-        take(checked_hidden_size(checkpoint, size_key, *table, m_architecture.notes), std::int64_t{1});
-    m_architecture.vocabulary_size = take(checked_rows(checkpoint, vocabulary_key, *table,
-                                                       has_cut_vocabulary(checkpoint), m_architecture.notes),
-                                          std::int64_t{1});
+        take(checked_hidden_size(config(), size_key, *table, m_architecture.notes), std::int64_t{1});
+    m_architecture.vocabulary_size =
+        take(checked_rows(config(), vocabulary_key, *table, has_cut_vocabulary(m_names.checkpoint()),
+                          m_architecture.notes),
+             std::int64_t{1});
     return columns;
 }
 
@@ -144,7 +155,7 @@ void StackReader::position_table(Stack& stack, std::string_view canonical, std::
     const TensorInfo* table = take<const TensorInfo*>(m_names.require(canonical, {-1, columns}), nullptr);
     if (table == nullptr) return;
     const auto rows =
-        take(checked_rows(m_names.checkpoint(), key, *table, false, m_architecture.notes, rows_beside_config),
+        take(checked_rows(config(), key, *table, false, m_architecture.notes, rows_beside_config),
              std::int64_t{1});
     stack.absolute = AbsolutePositions::table;
     stack.position_table = table->name;
@@ -186,6 +197,12 @@ LinearNames StackReader::linear(const std::string& canonical, std::int64_t out, 
     return names;
 }
 
+void StackReader::final_norm(Stack& stack, const std::string& canonical, NormKind kind, double epsilon)
+{
+    stack.final_norm = layer_norm_if_there(canonical, kind, stack.hidden_size, epsilon);
+    if (stack.final_norm.kind == NormKind::none) stack.final_norm_lacks = canonical + ".weight";
+}
+
 std::string StackReader::tensor_if_there(const std::string& canonical, const Shape& shape)
 {
     const TensorInfo* found = take<const TensorInfo*>(m_names.optional(canonical, shape), nullptr);
@@ -210,6 +227,15 @@ LinearNames StackReader::linear_if_there(const std::string& canonical, std::int6
             tensor_if_there(canonical + ".bias", {out}),
             transposed,
             {}};
+}
+
+LinearNames StackReader::tensor_linear_if_there(const std::string& canonical, const Shape& shape,
+                                                bool transposed)
+{
+    LinearNames names;
+    names.weight = tensor_if_there(canonical, shape);
+    names.transposed = transposed;
+    return names;
 }
 
 void StackReader::read_layers(Stack& stack, const std::function<LayerNames(std::int64_t)>& read_layer,
@@ -291,6 +317,16 @@ void read_layers_by_pattern(StackReader& reader, Stack& stack, const LayerPatter
             if (name.empty()) return LinearNames{};
             return reader.linear_if_there(prefix + name, out, in, pattern.transposed);
         };
+        const auto fed = [&](const std::string& name, std::int64_t out, std::int64_t in) {
+            if (name.empty() || stack.feed_forward_width == 1) return linear(name, out, in);
+            LinearNames names =
+                reader.tensor_linear_if_there(prefix + name + ".weight", {out, in, stack.feed_forward_width});
+            names.bias = reader.tensor_if_there(prefix + name + ".bias", {out});
+            return names;
+        };
+        const auto vector = [&](const std::string& name) {
+            return name.empty() ? std::string{} : reader.tensor_if_there(prefix + name, {d});
+        };
         LayerNames layer;
         layer.attention_input_norm = norm(pattern.input_norm, d);
         if (pattern.packed_rows > 0) {
@@ -309,9 +345,17 @@ void read_layers_by_pattern(StackReader& reader, Stack& stack, const LayerPatter
         layer.attention_output = linear(pattern.output, d, width);
         layer.attention_output_norm = norm(pattern.output_norm, d);
         layer.feed_forward_input_norm = norm(pattern.feed_forward_input_norm, d);
-        layer.feed_forward_in = linear(pattern.feed_forward_in, pattern.inner_size, d);
+        layer.cross_input_norm = norm(pattern.cross_input_norm, d);
+        layer.cross_query = linear(pattern.cross_query, width, d);
+        layer.cross_key = linear(pattern.cross_key, width, d);
+        layer.cross_value = linear(pattern.cross_value, width, d);
+        layer.cross_output = linear(pattern.cross_output, d, width);
+        layer.cross_output_norm = norm(pattern.cross_output_norm, d);
+        layer.feed_forward_in = fed(pattern.feed_forward_in, pattern.inner_size, d);
         layer.feed_forward_gate = linear(pattern.feed_forward_gate, pattern.inner_size, d);
-        layer.feed_forward_out = linear(pattern.feed_forward_out, d, pattern.inner_size);
+        layer.feed_forward_out = fed(pattern.feed_forward_out, d, pattern.inner_size);
+        layer.attention_branch_scale = vector(pattern.attention_branch_scale);
+        layer.feed_forward_branch_scale = vector(pattern.feed_forward_branch_scale);
         layer.feed_forward_output_norm = norm(pattern.feed_forward_output_norm, d);
         std::vector<std::pair<std::string, const LinearNames*>> needed{
             {prefix + pattern.value, &layer.value},
@@ -320,12 +364,19 @@ void read_layers_by_pattern(StackReader& reader, Stack& stack, const LayerPatter
             {prefix + pattern.feed_forward_out, &layer.feed_forward_out}};
         if (!pattern.feed_forward_gate.empty())
             needed.emplace_back(prefix + pattern.feed_forward_gate, &layer.feed_forward_gate);
+        if (!pattern.cross_query.empty())
+            needed.insert(needed.end(), {{prefix + pattern.cross_query, &layer.cross_query},
+                                         {prefix + pattern.cross_key, &layer.cross_key},
+                                         {prefix + pattern.cross_value, &layer.cross_value},
+                                         {prefix + pattern.cross_output, &layer.cross_output}});
         layer.lacks = first_missing(needed);
         const auto check_norm = [&](const std::string& name, const NormNames& found) {
             if (!name.empty() && found.kind == NormKind::none && layer.lacks.empty())
                 layer.lacks = prefix + name + ".weight";
         };
         check_norm(pattern.output_norm, layer.attention_output_norm);
+        check_norm(pattern.cross_input_norm, layer.cross_input_norm);
+        check_norm(pattern.cross_output_norm, layer.cross_output_norm);
         check_norm(pattern.feed_forward_input_norm, layer.feed_forward_input_norm);
         check_norm(pattern.feed_forward_output_norm, layer.feed_forward_output_norm);
         // What stands before the queries cannot be left out without changing them.

@@ -22,7 +22,9 @@ class StackReader {
 public:
     StackReader(const TensorNames& names, Architecture& architecture);
 
-    [[nodiscard]] const ConfigJson& config() const { return m_names.checkpoint().config(); }
+    [[nodiscard]] const ConfigJson& config() const { return m_config; }
+    /// Reads settings from an object inside the config from now on ("text_config").
+    void enter_config(std::string_view key);
     [[nodiscard]] const TensorNames& names() const { return m_names; }
     [[nodiscard]] const std::optional<Error>& fault() const { return m_fault; }
     [[nodiscard]] bool ok() const { return !m_fault; }
@@ -60,12 +62,17 @@ public:
                    bool bias_optional = false);
     LinearNames linear(const std::string& canonical, std::int64_t out, std::int64_t in,
                        bool transposed = false);
+    /// The norm behind the last layer, which a decoder's cross-attention needs.
+    void final_norm(Stack& stack, const std::string& canonical, NormKind kind, double epsilon);
     /// The same, but empty names where the tensor is missing: layers of a partial file.
     NormNames layer_norm_if_there(const std::string& canonical, NormKind kind, std::int64_t size,
                                   double epsilon);
     LinearNames linear_if_there(const std::string& canonical, std::int64_t out, std::int64_t in,
                                 bool transposed = false);
     std::string tensor_if_there(const std::string& canonical, const Shape& shape);
+    /// A matrix by its full name, without a bias, perhaps of a tensor with more dimensions.
+    LinearNames tensor_linear_if_there(const std::string& canonical, const Shape& shape,
+                                       bool transposed = false);
 
     /// Reads layers 0, 1, ... by `read_layer` until one lacks queries or keys.
     /// @param query, key  canonical names of the weights that must be there, for messages
@@ -91,6 +98,7 @@ private:
 
     const TensorNames& m_names;
     Architecture& m_architecture;
+    ConfigJson m_config;
     std::optional<Error> m_fault;
 };
 
@@ -113,6 +121,11 @@ struct LayerPattern {
     /// Where query, key and value are one packed matrix (all three names the same): outputs of each.
     std::int64_t packed_rows = 0;
     std::vector<std::int64_t> query_outputs = {}, key_outputs = {}, value_outputs = {};
+    /// The attention to the encoder.
+    std::string cross_input_norm = {};
+    std::string cross_query = {}, cross_key = {}, cross_value = {}, cross_output = {};
+    std::string cross_output_norm = {};
+    std::string attention_branch_scale = {}, feed_forward_branch_scale = {}; ///< full names behind `layer`
 };
 
 /// Reads the layers of a stack by their names.

@@ -68,10 +68,18 @@ Stack read_stack(StackReader& reader, const std::string& id)
                         gated ? last + "DenseReluDense.wi_0" : "",
                         last + "DenseReluDense.wo",
                         {}};
+    if (stack.causal) {
+        layers.cross_input_norm = "layer.1.layer_norm";
+        layers.cross_query = "layer.1.EncDecAttention.q";
+        layers.cross_key = "layer.1.EncDecAttention.k";
+        layers.cross_value = "layer.1.EncDecAttention.v";
+        layers.cross_output = "layer.1.EncDecAttention.o";
+    }
     layers.norm = NormKind::rms_norm;
     layers.epsilon = reader.epsilon("layer_norm_epsilon", 1e-6);
     layers.inner_size = reader.optional_integer("d_ff", 1, largest_hidden_size).value_or(-1);
     read_layers_by_pattern(reader, stack, layers);
+    reader.final_norm(stack, id + ".final_layer_norm", NormKind::rms_norm, layers.epsilon);
     read_bias(reader, stack);
     return stack;
 }

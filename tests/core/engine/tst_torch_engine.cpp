@@ -203,9 +203,10 @@ private Q_SLOTS:
         QVERIFY2(maps, maps ? "" : describe(maps.error()).c_str());
 
         const std::string name = variant.toStdString() + ".enc.layer" + std::to_string(layer);
-        const double logits = relative_error(maps->attention_logits, read_golden("bert", name + ".logits"));
-        const double probabilities =
-            relative_error(maps->attention_probabilities, read_golden("bert", name + ".probs"));
+        const double logits =
+            relative_error(maps->layers.front().attention_logits, read_golden("bert", name + ".logits"));
+        const double probabilities = relative_error(maps->layers.front().attention_probabilities,
+                                                    read_golden("bert", name + ".probs"));
         QVERIFY2(logits < 1e-5, std::to_string(logits).c_str());
         QVERIFY2(probabilities < 1e-5, std::to_string(probabilities).c_str());
         QCOMPARE(maps->device, device == QLatin1String("cpu") ? std::string("cpu") : std::string("cuda:0"));
@@ -217,7 +218,7 @@ private Q_SLOTS:
         const ForwardOptions options = grouped_options();
         auto maps = m_engine->attention_maps(model, options, {});
         QVERIFY(maps);
-        QCOMPARE(maps->group_attention_logits.shape(), (Shape{3, 4, length, length}));
+        QCOMPARE(maps->layers.front().group_attention_logits.shape(), (Shape{3, 4, length, length}));
 
         // Group 1 holds words 1, 4 and 7: the same run with those alone.
         Network part = model;
@@ -230,12 +231,16 @@ private Q_SLOTS:
         one_group.group_of_word.assign(members.size(), 0);
         auto alone = m_engine->attention_maps(part, one_group, {});
         QVERIFY(alone);
-        const std::size_t size = alone->attention_logits.size();
+        const std::size_t size = alone->layers.front().attention_logits.size();
         for (std::size_t n = 0; n < size; ++n) {
-            const double group = static_cast<double>(maps->group_attention_logits.values()[size + n]);
-            QVERIFY(std::fabs(group - static_cast<double>(alone->attention_logits.values()[n])) < 1e-5);
-            const double likely = static_cast<double>(maps->group_attention_probabilities.values()[size + n]);
-            QVERIFY(std::fabs(likely - static_cast<double>(alone->attention_probabilities.values()[n])) <
+            const double group =
+                static_cast<double>(maps->layers.front().group_attention_logits.values()[size + n]);
+            QVERIFY(std::fabs(group - static_cast<double>(
+                                          alone->layers.front().attention_logits.values()[n])) < 1e-5);
+            const double likely =
+                static_cast<double>(maps->layers.front().group_attention_probabilities.values()[size + n]);
+            QVERIFY(std::fabs(likely - static_cast<double>(
+                                           alone->layers.front().attention_probabilities.values()[n])) <
                     1e-6);
         }
     }
@@ -246,9 +251,9 @@ private Q_SLOTS:
         options.probabilities = false;
         auto maps = m_engine->attention_maps(m_bert.model(0, false), options, {});
         QVERIFY(maps);
-        QVERIFY(maps->attention_probabilities.empty());
-        QVERIFY(maps->group_attention_probabilities.empty());
-        QVERIFY(!maps->attention_logits.empty());
+        QVERIFY(maps->layers.front().attention_probabilities.empty());
+        QVERIFY(maps->layers.front().group_attention_probabilities.empty());
+        QVERIFY(!maps->layers.front().attention_logits.empty());
     }
 
     void causal_mask_hides_the_future()
@@ -259,9 +264,9 @@ private Q_SLOTS:
         auto masked = m_engine->attention_maps(model, grouped_options(), {});
         QVERIFY(open && masked);
         for (std::size_t head = 0; head < 4; ++head) {
-            const MatrixView logits = masked->attention_logits.matrix(head);
-            const MatrixView logits_open = open->attention_logits.matrix(head);
-            const MatrixView probabilities = masked->attention_probabilities.matrix(head);
+            const MatrixView logits = masked->layers.front().attention_logits.matrix(head);
+            const MatrixView logits_open = open->layers.front().attention_logits.matrix(head);
+            const MatrixView probabilities = masked->layers.front().attention_probabilities.matrix(head);
             for (std::size_t i = 0; i < logits.rows; ++i) {
                 double row_sum = 0.0;
                 for (std::size_t j = 0; j < logits.cols; ++j) {
@@ -299,8 +304,8 @@ private Q_SLOTS:
             return;
         }
         // The exact GELU is what the reference was made with; the others must not be it.
-        const double error =
-            relative_error(maps->attention_logits, read_golden("bert", "plain.enc.layer1.logits"));
+        const double error = relative_error(maps->layers.front().attention_logits,
+                                            read_golden("bert", "plain.enc.layer1.logits"));
         if (name == QLatin1String("gelu") || name == QLatin1String("gelu_10"))
             QVERIFY(error < 1e-5);
         else

@@ -22,9 +22,9 @@ public:
     [[nodiscard]] std::vector<std::string> devices() const override { return {"cpu"}; }
     [[nodiscard]] bool has_cuda() const override { return false; }
     [[nodiscard]] std::vector<std::string> warnings() const override { return {}; }
-    Result<ForwardMaps> attention_maps(const Network&, const ForwardOptions&, const RunContext&) override
+    Result<ForwardResult> attention_maps(const Network&, const ForwardOptions&, const RunContext&) override
     {
-        return ForwardMaps{};
+        return ForwardResult{};
     }
 };
 
