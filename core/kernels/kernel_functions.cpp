@@ -3,12 +3,11 @@
 // renamed, so that the linker cannot take an inline function of one set for that of another.
 #include "core/kernels/kernel_set.h"
 
-#include <algorithm>
-#include <bit>
-#include <cstdint>
 #include <limits>
 
 #include <Eigen/Core>
+
+#include "core/kernels/vector_math.h"
 
 namespace posiscope::core {
 namespace {
@@ -42,30 +41,6 @@ void multiply_tn(std::size_t m, std::size_t n, std::size_t k, const float* a, st
                  const float* b, std::size_t b_stride, float* c, std::size_t c_stride)
 {
     view(c, m, n, c_stride).noalias() = view(a, k, m, a_stride).transpose() * view(b, k, n, b_stride);
-}
-
-/// exp(x) for x <= 0, relative error below 2e-7; e^-87 below -87. 2^n * e^f with n whole and |f| <= ln(2) / 2, e^f by its
-/// Taylor polynomial of degree 7 in Horner's form: plain arithmetic that compilers turn into vectors.
-inline float exp_of_negative(float x)
-{
-    constexpr float log2_e = 1.44269504088896341f;
-    constexpr float ln2_high = 0.693145751953125f; // few bits: n * ln2_high is exact
-    constexpr float ln2_low = 1.42860682030941723e-6f;
-    constexpr float smallest = -87.0f;
-    const float clamped = std::max(x, smallest);
-    const auto whole = static_cast<std::int32_t>(clamped * log2_e - 0.5f);
-    const auto n = static_cast<float>(whole);
-    const float f = (clamped - n * ln2_high) - n * ln2_low;
-    float power = 1.98412698e-4f;
-    power = power * f + 1.38888889e-3f;
-    power = power * f + 8.33333333e-3f;
-    power = power * f + 4.16666667e-2f;
-    power = power * f + 1.66666667e-1f;
-    power = power * f + 0.5f;
-    power = power * f + 1.0f;
-    power = power * f + 1.0f;
-    // 2^n by its bits; what is clamped comes out as e^-87, which no sum of float32 notices.
-    return power * std::bit_cast<float>((whole + 127) << 23);
 }
 
 /// sum [keys] += softmax of logits [keys], which are overwritten.
@@ -136,7 +111,8 @@ void add_to_double(const float* values, double* out, std::size_t n)
 #define POSISCOPE_JOIN_OF(a, b) a##b
 #define POSISCOPE_JOIN(a, b) POSISCOPE_JOIN_OF(a, b)
 
-extern const MapKernels POSISCOPE_JOIN(map_kernels_, POSISCOPE_KERNEL_SET); // map_kernel_functions.cpp
+extern const MapKernels POSISCOPE_JOIN(map_kernels_, POSISCOPE_KERNEL_SET);     // map_kernel_functions.cpp
+extern const PointKernels POSISCOPE_JOIN(point_kernels_, POSISCOPE_KERNEL_SET); // point_kernel_functions.cpp
 extern const KernelSet POSISCOPE_JOIN(kernel_set_, POSISCOPE_KERNEL_SET);
 const KernelSet POSISCOPE_JOIN(kernel_set_, POSISCOPE_KERNEL_SET){
     POSISCOPE_KERNEL_NAME,
@@ -146,6 +122,7 @@ const KernelSet POSISCOPE_JOIN(kernel_set_, POSISCOPE_KERNEL_SET){
     add_row_softmax,
     add_to_double,
     &POSISCOPE_JOIN(map_kernels_, POSISCOPE_KERNEL_SET),
+    &POSISCOPE_JOIN(point_kernels_, POSISCOPE_KERNEL_SET),
 };
 
 } // namespace posiscope::core

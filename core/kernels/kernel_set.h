@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/kernels/map_kernels.h"
+#include "core/kernels/point_kernels.h"
 
 namespace posiscope::core {
 
@@ -48,7 +49,8 @@ struct KernelSet {
     /// out [n] += values [n], out in double.
     void (*add_to_double)(const float* values, double* out, std::size_t n);
 
-    const MapKernels* maps; ///< never null
+    const MapKernels* maps;     ///< never null
+    const PointKernels* points; ///< never null
 };
 
 /// The kernels for this processor, chosen once; POSISCOPE_KERNELS=x86-64-v2 and so on asks for others.

@@ -228,7 +228,8 @@ private Q_SLOTS:
     void the_embedded_sample_is_a_store()
     {
         const auto names = embedded_sample_names();
-        QCOMPARE(names, std::vector<std::string>{"minilm-l6-first-layer"});
+        QCOMPARE(names.front(),
+                 std::string("minilm-l6-first-layer")); // the one that opens at the first start
         const auto store = embedded_sample(names.front());
         QVERIFY2(store, tests::failure(store).c_str());
         for (const char* file :
