@@ -105,6 +105,14 @@ Json report_of(const PositionMap& all, const PositionMap& without_first, bool pr
     return report;
 }
 
+void add_grid_report(const PositionMap& map, Grid grid, Json& report)
+{
+    report["rows"] = grid.rows;
+    report["cols"] = grid.cols;
+    report["translation_invariance_violation_2d"] = number(translation_invariance_violation_2d(map, grid));
+    report["monotonicity_violation_2d"] = number(monotonicity_violation_2d(map, grid));
+}
+
 /// The standard errors of one row of the table, nested as positions_report nests the values.
 Json errors_report(const MetricRow& row, bool only_what_constants_removed_has)
 {
@@ -139,13 +147,7 @@ nlohmann::ordered_json map_report(const PositionMap& map, bool probabilities, st
             for (std::size_t j = 1; j < map.length; ++j) without_first(i - 1, j - 1) = map(i, j);
     }
     Json report = report_of(map, without_first, probabilities);
-    if (grid) {
-        report["rows"] = grid->rows;
-        report["cols"] = grid->cols;
-        report["translation_invariance_violation_2d"] =
-            number(translation_invariance_violation_2d(map, *grid));
-        report["monotonicity_violation_2d"] = number(monotonicity_violation_2d(map, *grid));
-    }
+    if (grid) add_grid_report(map, *grid, report);
     return report;
 }
 
@@ -160,9 +162,15 @@ nlohmann::ordered_json probe_report(const ProbeResult& probe, const MetricTable&
         std::vector<Json> reports(heads + 1); // the mean of heads first
         parallel_blocks(reports.size(), [&](std::size_t block) {
             const int head = block == 0 ? mean_of_heads : static_cast<int>(block) - 1;
-            reports[block] = report_of(quantity_map(probe, quantity, head, PositionChoice::all),
-                                       quantity_map(probe, quantity, head, PositionChoice::without_first),
-                                       quantity == Quantity::probabilities);
+            const PositionMap all = quantity_map(probe, quantity, head, PositionChoice::all);
+            const PositionMap rest = quantity_map(probe, quantity, head, PositionChoice::without_first);
+            reports[block] = report_of(all, rest, quantity == Quantity::probabilities);
+            // The patches alone: behind the class token, where the input has one.
+            if (probe.grid_rows > 0)
+                add_grid_report(probe.special_positions.empty() ? all : rest,
+                                {static_cast<std::size_t>(probe.grid_rows),
+                                 static_cast<std::size_t>(probe.grid_columns)},
+                                reports[block]);
         });
         Json& entry = report["quantities"][std::string(quantity_id(quantity))];
         entry["head_mean"] = std::move(reports[0]);

@@ -449,6 +449,8 @@ Result<std::vector<ProbeResult>> run_identical_word_probe(const OpenModel& model
     common.scheme = (*stack)->scheme_id;
     common.length = options.length;
     common.causal = (*stack)->causal;
+    common.grid_rows = (*stack)->grid_rows;
+    common.grid_columns = (*stack)->grid_columns;
     LayerResults results;
     try {
         const auto input = choose_input(model, **stack, options, common);

@@ -81,6 +81,8 @@ struct ProbeResult {
     std::int64_t heads = 0;
     std::int64_t length = 0;
     bool causal = false;
+    std::int64_t grid_rows = 0,
+                 grid_columns = 0; ///< of an image's patches, behind the special positions; 0: no image
 
     std::vector<std::int64_t>
         word_ids;                   ///< ids of the original vocabulary, in draw order; 0, 1, ... of contents
