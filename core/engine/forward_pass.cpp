@@ -14,10 +14,12 @@
 #include <thread>
 #include <utility>
 
+#include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 
 #include <ATen/ops/all.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/erf.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/gelu.h>
@@ -39,6 +41,7 @@
 
 #include "core/base/text.h"
 #include "core/engine/torch_bridge.h"
+#include "core/kernels/kernel_set.h"
 #include "core/tensor/shape.h"
 
 namespace posiscope::core {
@@ -142,6 +145,34 @@ ActivationFunction find_activation(std::string_view name)
     return nullptr;
 }
 
+/// Whether a product is left to core's kernels: on the CPU, where this thread has a batch of its own, they are quicker
+/// than the BLAS of most LibTorch builds, above all on small matrices.
+bool has_own_kernels(const at::Tensor& tensor)
+{
+    return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && at::get_num_threads() == 1;
+}
+
+std::size_t as_size(std::int64_t n)
+{
+    return static_cast<std::size_t>(n);
+}
+
+/// a [count, heads, m, k] times b [count, heads, n, k] transposed.
+at::Tensor products(const at::Tensor& a, const at::Tensor& b)
+{
+    if (!has_own_kernels(a) || a.stride(3) != 1 || b.stride(3) != 1) return at::matmul(a, b.transpose(2, 3));
+    const std::int64_t m = a.size(2), n = b.size(2);
+    at::Tensor c = at::empty({a.size(0), a.size(1), m, n}, a.options());
+    for (std::int64_t word = 0; word < a.size(0); ++word)
+        for (std::int64_t head = 0; head < a.size(1); ++head)
+            kernels().multiply_nt(
+                as_size(m), as_size(n), as_size(a.size(3)),
+                a.data_ptr<float>() + word * a.stride(0) + head * a.stride(1), as_size(a.stride(2)),
+                b.data_ptr<float>() + word * b.stride(0) + head * b.stride(1), as_size(b.stride(2)),
+                c.data_ptr<float>() + word * c.stride(0) + head * c.stride(1), as_size(n));
+    return c;
+}
+
 /// A matrix [out, in] and its bias, which may be undefined.
 struct DeviceLinear {
     at::Tensor weight, bias;
@@ -149,7 +180,17 @@ struct DeviceLinear {
     [[nodiscard]] bool defined() const { return weight.defined(); }
     [[nodiscard]] at::Tensor operator()(const at::Tensor& input) const
     {
-        return bias.defined() ? at::linear(input, weight, bias) : at::linear(input, weight);
+        if (!has_own_kernels(input))
+            return bias.defined() ? at::linear(input, weight, bias) : at::linear(input, weight);
+        const at::Tensor rows = input.contiguous();
+        std::vector<std::int64_t> shape = rows.sizes().vec();
+        const std::int64_t in = shape.back(), out = weight.size(0);
+        shape.back() = out;
+        at::Tensor result = at::empty(shape, rows.options());
+        kernels().multiply_nt(as_size(rows.numel() / in), as_size(out), as_size(in), rows.data_ptr<float>(),
+                              as_size(in), weight.data_ptr<float>(), as_size(in), result.data_ptr<float>(),
+                              as_size(out));
+        return bias.defined() ? result.add_(bias) : result;
     }
 };
 
@@ -365,8 +406,9 @@ std::optional<Error> find_fault_in_groups(const ForwardOptions& options, std::si
 /// One stack of layers on the device, and how rows pass it.
 class DeviceStack {
 public:
-    DeviceStack(const Network& network, const at::Device& device)
-        : m_network(network), m_device(device), m_length(network.position_rows.dim(0))
+    /// @param ctx  where it is stopped, rows come out unfinished: the caller looks, and throws them away
+    DeviceStack(const Network& network, const at::Device& device, const RunContext& ctx)
+        : m_network(network), m_device(device), m_ctx(ctx), m_length(network.position_rows.dim(0))
     {
         m_word_rows = to_device(network.word_rows, device);
         m_position_rows = to_device(network.position_rows, device);
@@ -421,7 +463,7 @@ public:
         const at::Tensor query = layer.query_norm(by_head(layer.query(normed)));
         const at::Tensor key = layer.key_norm(by_head(layer.key(normed)));
         const DevicePositions& positions = layer.positions;
-        at::Tensor logits = at::matmul(turned(positions, query), turned(positions, key).transpose(2, 3));
+        at::Tensor logits = products(turned(positions, query), turned(positions, key));
         // Products with all 2 length - 1 offsets, of which each pair takes its own.
         if (positions.key_offsets.defined())
             logits.add_(at::matmul(query, positions.key_offsets.transpose(1, 2)).gather(3, pairs_of(query)));
@@ -598,12 +640,14 @@ private:
         return map(at::stack(taps, 3).reshape({count, length, features * width}));
     }
 
-    [[nodiscard]] static at::Tensor fed_forward(const DeviceLayer& layer, const at::Tensor& normed)
+    [[nodiscard]] at::Tensor fed_forward(const DeviceLayer& layer, const at::Tensor& normed) const
     {
+        if (m_ctx.cancelled()) return normed;
         at::Tensor inner = convolved(layer, layer.feed_forward_in, normed);
         inner = layer.feed_forward_gate.defined()
                     ? inner.mul(layer.activation(layer.feed_forward_gate(normed)))
                     : layer.activation(inner);
+        if (m_ctx.cancelled()) return normed;
         const at::Tensor output = convolved(layer, layer.feed_forward_out, inner);
         return layer.feed_forward_branch_scale.defined() ? output.mul(layer.feed_forward_branch_scale)
                                                          : output;
@@ -611,6 +655,7 @@ private:
 
     const Network& m_network;
     at::Device m_device;
+    const RunContext& m_ctx;
     std::int64_t m_length;
     at::Tensor m_word_rows, m_position_rows;
     at::Tensor m_hidden_keys; ///< [length, length]: true where a query does not attend; undefined: nowhere
@@ -649,9 +694,9 @@ public:
     ForwardPass(const Network& network, const ForwardOptions& options, const at::Device& device,
                 const RunContext& ctx)
         : m_network(network), m_options(options), m_device(device), m_ctx(ctx),
-          m_words(network.word_rows.dim(0)), m_stack(network, device), m_wanted(options.layers)
+          m_words(network.word_rows.dim(0)), m_stack(network, device, ctx), m_wanted(options.layers)
     {
-        if (network.encoder != nullptr) m_encoder.emplace(*network.encoder, device);
+        if (network.encoder != nullptr) m_encoder.emplace(*network.encoder, device, ctx);
         if (m_wanted.empty()) m_wanted.push_back(network.layers.size() - 1);
         m_steps_of_word = static_cast<std::int64_t>(m_stack.depth() + (m_encoder ? m_encoder->depth() : 0));
         const at::TensorOptions sums = at::TensorOptions(at::kDouble).device(device);
@@ -711,7 +756,7 @@ private:
         return m_options.group_of_word[static_cast<std::size_t>(word)];
     }
 
-    /// How many words run together: as many as fill the device, but no more than can be stopped between two layers
+    /// How many words run together: as many as fill the device, but no more than can be stopped between two products
     /// within about 100 ms and than fit the memory set aside for them. On the CPU each thread takes batches of its own
     /// where there are words enough.
     void choose_batches()
@@ -726,8 +771,8 @@ private:
                       static_cast<double>((m_wanted.size() - 1) * static_cast<std::size_t>(m_network.heads)) *
                       static_cast<double>(m_stack.length() * m_stack.length());
 
-        constexpr double thread_operations = 1e9;
-        constexpr double thread_bytes = 64.0 * 1024 * 1024;
+        constexpr double thread_operations = 1.2e10;
+        constexpr double thread_bytes = 128.0 * 1024 * 1024;
         constexpr double cuda_operations = 1e12;
         constexpr double cuda_bytes = 4.0 * 1024 * 1024 * 1024;
         const auto threads = static_cast<double>(std::max<std::size_t>(1, m_options.threads));

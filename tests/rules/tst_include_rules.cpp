@@ -99,10 +99,11 @@ QString include_fault(const QString& path, const Include& include)
     const QString& to = target.at(1);
     if (from == to) return {};
     if (in_engine)
-        return QStringList{QStringLiteral("base"), QStringLiteral("tensor"), QStringLiteral("model")}
+        return QStringList{QStringLiteral("base"), QStringLiteral("tensor"), QStringLiteral("kernels"),
+                           QStringLiteral("model")}
                        .contains(to)
                    ? QString()
-                   : QStringLiteral("the engine includes base, tensor and model only");
+                   : QStringLiteral("the engine includes base, tensor, kernels and model only");
     const auto from_rank = rank_of(from);
     const auto to_rank = rank_of(to);
     if (!from_rank) return QStringLiteral("core/%1 has no place in the order of layers").arg(from);
