@@ -285,7 +285,8 @@ std::optional<AnalysisController::MetricsKey> AnalysisController::nextMetrics() 
         const core::Stack* its_stack = open.model->architecture.find_stack(probe.stack);
         std::vector<int> heads{core::mean_of_heads};
         const int head = m_settings.display.head;
-        if (head != core::mean_of_heads && its_stack != nullptr && head < static_cast<int>(its_stack->heads))
+        if (head != core::mean_of_heads && its_stack != nullptr &&
+            head < static_cast<int>(its_stack->heads_of(probe.layer)))
             heads.push_back(head);
         for (const int one : heads) {
             const auto rows = open.metrics.find(one);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/probe/identical_word_probe.h"
+
 namespace posiscope::ui {
 
 QString setting_label(SettingField field)
@@ -35,10 +37,11 @@ AnalysisSettings fitted_settings(AnalysisSettings settings, const core::OpenMode
     if (stack == nullptr) return settings;
     const int last_layer = static_cast<int>(std::max<std::int64_t>(stack->layers_present, 1)) - 1;
     settings.probe.layer = std::clamp(settings.probe.layer, 0, last_layer);
-    if (settings.display.head >= static_cast<int>(stack->heads)) settings.display.head = core::mean_of_heads;
-    if (stack->length_limit) settings.probe.length = std::min(settings.probe.length, *stack->length_limit);
-    if (stack->special_leading.empty() && stack->special_trailing.empty())
-        settings.probe.variant = core::InputVariant::plain;
+    if (settings.display.head >= static_cast<int>(stack->heads_of(settings.probe.layer)))
+        settings.display.head = core::mean_of_heads;
+    if (!stack->has_special_input()) settings.probe.variant = core::InputVariant::plain;
+    if (!stack->has_plain_input()) settings.probe.variant = core::InputVariant::special;
+    settings.probe.length = core::default_length(*stack, settings.probe.variant, settings.probe.length);
     return settings;
 }
 

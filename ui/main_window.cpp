@@ -164,7 +164,8 @@ void MainWindow::buildMenus()
     connect(m_head_menu, &QMenu::aboutToShow, this, [this] {
         m_head_menu->clear();
         const core::Stack* stack = m_controller->stack();
-        const int heads = stack == nullptr ? 0 : static_cast<int>(stack->heads);
+        const int heads =
+            stack == nullptr ? 0 : static_cast<int>(stack->heads_of(m_controller->settings().probe.layer));
         for (int head = core::mean_of_heads; head < heads; ++head) {
             QAction* action =
                 m_head_menu->addAction(head_label(head, heads), this, [this, head] { takeHead(head); });
@@ -517,7 +518,7 @@ void MainWindow::stepHead(int step)
 {
     const core::Stack* stack = m_controller->stack();
     if (stack == nullptr) return;
-    const int choices = static_cast<int>(stack->heads) + 1;
+    const int choices = static_cast<int>(stack->heads_of(m_controller->settings().probe.layer)) + 1;
     takeHead((m_controller->settings().display.head + 1 + step + choices) % choices - 1);
 }
 

@@ -156,6 +156,20 @@ struct Stack {
     /// Where `layers_present` < `layers`: the sentence that names the first missing tensor.
     std::string missing_tensor;
 
+    /// Whether the `special` and the `plain` variant exist.
+    [[nodiscard]] bool has_special_input() const
+    {
+        return !special_leading.empty() || !special_trailing.empty() || !prefix_rows.empty();
+    }
+    [[nodiscard]] bool has_plain_input() const { return !needs_prefix; }
+
+    [[nodiscard]] std::int64_t heads_of(std::int64_t layer) const
+    {
+        const bool own = layer >= 0 && layer < static_cast<std::int64_t>(layer_names.size()) &&
+                         layer_names[static_cast<std::size_t>(layer)].heads > 0;
+        return own ? layer_names[static_cast<std::size_t>(layer)].heads : heads;
+    }
+
     [[nodiscard]] std::int64_t input_size() const
     {
         return embedding_size > 0 ? embedding_size : hidden_size;

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/probe/identical_word_probe.h"
 #include "ui/analysis_controller.h"
 #include "ui/convert.h"
 #include "ui/session_text.h"
@@ -178,7 +179,11 @@ void ProbePanel::connectAll()
         });
     });
     connect(m_layer, &QSpinBox::valueChanged, this, [this](int layer) {
-        apply(SettingField::layer, [&](AnalysisSettings& settings) { settings.probe.layer = layer; });
+        apply(SettingField::layer, [&](AnalysisSettings& settings) {
+            settings.probe.layer = layer;
+            if (const OpenEntry* open = m_controller->current())
+                settings = fitted_settings(settings, *open->model); // a layer may have heads of its own
+        });
     });
     connect(m_head, &QComboBox::currentIndexChanged, this, [this](int index) {
         apply(SettingField::head, [&](AnalysisSettings& settings) {
@@ -212,6 +217,11 @@ void ProbePanel::connectAll()
     connect(m_special, &QCheckBox::toggled, this, [this](bool on) {
         apply(SettingField::variant, [&](AnalysisSettings& settings) {
             settings.probe.variant = on ? core::InputVariant::special : core::InputVariant::plain;
+            // An image's length follows; a text keeps the one that was chosen.
+            if (const core::Stack* stack = m_controller->stack();
+                stack != nullptr && !core::has_free_length(*stack))
+                settings.probe.length =
+                    core::default_length(*stack, settings.probe.variant, settings.probe.length);
         });
     });
     connect(m_with_first, &QCheckBox::toggled, this, [this](bool on) {
@@ -275,7 +285,7 @@ void ProbePanel::takeSettings()
                                       : QString());
         m_layer->setEnabled(stack->layers_present > 1);
 
-        const int heads = static_cast<int>(stack->heads);
+        const int heads = static_cast<int>(stack->heads_of(settings.probe.layer));
         if (m_head->count() != heads + 1) {
             m_head->clear();
             m_head->addItem(tr("Mean of %1").arg(heads));
@@ -286,7 +296,14 @@ void ProbePanel::takeSettings()
                 ? static_cast<int>(std::min<std::int64_t>(*stack->length_limit, most_length_typed))
                 : slider_end_without_limit;
         m_length_slider->setRange(least_length, std::max(least_length, limit));
-        m_special->setEnabled(!stack->special_leading.empty() || !stack->special_trailing.empty());
+        const bool free_length = core::has_free_length(*stack); // an image has the length of its patches
+        m_length_slider->setEnabled(free_length);
+        m_length_box->setEnabled(free_length);
+        m_special->setEnabled(stack->has_special_input() && stack->has_plain_input());
+        // In the place of words an image has patches and an audio encoder vectors, which are drawn.
+        const bool has_words = stack->content == core::InputContent::words;
+        m_words_kind->setEnabled(has_words);
+        if (!has_words) m_words_pages->setCurrentIndex(sampled_words);
         m_words_all->setText(tr("%1 words").arg(m_controller->current()->model->vocabulary.drawable_count()));
     }
     m_layer->setValue(settings.probe.layer);
