@@ -48,7 +48,7 @@ Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& mode
             if (!vocabulary.has_texts())
                 return refused("the model has no vocabulary to look up the word " + in_quotes(word, 40) +
                                "; give ids instead");
-            if (auto added = add(vocabulary.find_text(word), "the word " + in_quotes(word, 40)); !added)
+            if (auto added = add(vocabulary.find_word(word), "the word " + in_quotes(word, 40)); !added)
                 return added.error();
         }
         if (!special.empty())
