@@ -159,12 +159,6 @@ Vocabulary finished(std::optional<FoundWords> found, std::int64_t rows, const Ch
     return vocabulary;
 }
 
-std::int64_t rows_of(const Checkpoint& checkpoint, const Stack& stack)
-{
-    const TensorInfo* table = checkpoint.find(stack.word_table);
-    return table == nullptr || table->shape.empty() ? 0 : table->shape.front();
-}
-
 } // namespace
 
 Vocabulary::Vocabulary(std::vector<Entry> entries, WordMark mark)
@@ -226,7 +220,10 @@ Vocabularies read_vocabularies(const Checkpoint& checkpoint, Architecture& archi
                                const ModelFamily& family, std::vector<std::string>& warnings)
 {
     Vocabularies out;
-    const std::int64_t rows = architecture.vocabulary_size;
+    // The stacks may have tables of different sizes; the default one may read no words (Whisper's encoder).
+    std::int64_t rows = architecture.vocabulary_size;
+    if (!architecture.stacks.empty() && architecture.stacks.front().word_rows > 0)
+        rows = architecture.stacks.front().word_rows;
     if (rows == 0) return out; // no words: images
     std::vector<std::string> faults;
     auto found = find_words(checkpoint, every_stack, rows, faults);
@@ -246,13 +243,14 @@ Vocabularies read_vocabularies(const Checkpoint& checkpoint, Architecture& archi
     out.shared = finished(std::move(found), rows, checkpoint, architecture, family, warnings);
     for (std::size_t n = 1; n < architecture.stacks.size(); ++n) {
         Stack& stack = architecture.stacks[n];
+        if (stack.word_rows == 0) continue;
         faults.clear();
-        auto own = find_words(checkpoint, stack.id, rows_of(checkpoint, stack), faults);
+        auto own = find_words(checkpoint, stack.id, stack.word_rows, faults);
         for (const std::string& fault : faults) warnings.push_back(fault + "; words are shown by id");
         if (!own) continue;
         without_words.stacks = {stack};
-        out.of_stacks.emplace(stack.id, finished(std::move(own), rows_of(checkpoint, stack), checkpoint,
-                                                 without_words, family, warnings));
+        out.of_stacks.emplace(
+            stack.id, finished(std::move(own), stack.word_rows, checkpoint, without_words, family, warnings));
         stack.special_leading = without_words.stacks.front().special_leading;
         stack.special_trailing = without_words.stacks.front().special_trailing;
     }

@@ -26,11 +26,11 @@ Result<const Vocabulary::Entry*> listed_word(const OpenModel& model, const Vocab
 
 } // namespace
 
-Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& model,
+Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& model, std::string_view stack,
                                                            const WordSelection& selection, std::uint64_t seed,
                                                            std::vector<std::string>& warnings)
 {
-    const Vocabulary& vocabulary = model.vocabulary;
+    const Vocabulary& vocabulary = model.vocabulary_of(stack);
     std::vector<const Vocabulary::Entry*> chosen;
     if (selection.kind == WordSelection::Kind::listed) {
         std::vector<std::string> special;
