@@ -25,7 +25,9 @@ Result<std::shared_ptr<const OpenModel>> open_model(const std::string& location,
     model->architecture = *std::move(architecture);
     model->architecture.family_id = (*family)->id;
     model->architecture.family_label = (*family)->label;
-    model->vocabulary = read_vocabulary(**checkpoint, model->architecture, **family, model->warnings);
+    auto words = read_vocabularies(**checkpoint, model->architecture, **family, model->warnings);
+    model->vocabulary = std::move(words.shared);
+    model->stack_vocabularies = std::move(words.of_stacks);
 
     model->warnings.insert(model->warnings.end(), notes.begin(), notes.end());
     model->warnings.insert(model->warnings.end(), model->architecture.notes.begin(),

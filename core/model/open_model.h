@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -17,8 +19,16 @@ namespace posiscope::core {
 struct OpenModel {
     std::shared_ptr<const Checkpoint> checkpoint;
     Architecture architecture;
-    Vocabulary vocabulary;
+    Vocabulary vocabulary; ///< of the default stack and of every other without its own
+    std::map<std::string, Vocabulary, std::less<>> stack_vocabularies; ///< of stacks that read other words
     std::vector<std::string> warnings; ///< of the checkpoint, the architecture and the vocabulary
+
+    /// The words of a stack, by its id.
+    [[nodiscard]] const Vocabulary& vocabulary_of(std::string_view stack) const
+    {
+        const auto own = stack_vocabularies.find(stack);
+        return own == stack_vocabularies.end() ? vocabulary : own->second;
+    }
 };
 
 /// Opens a checkpoint and recognises its network. Reads headers, the config and the vocabulary only.

@@ -347,13 +347,13 @@ Result<ProbeInput> choose_input(const OpenModel& model, const Stack& stack, cons
 {
     ProbeInput input;
     if (stack.content == InputContent::words) {
-        auto words = choose_words(model, options.words, options.seed, result.warnings);
+        auto words = choose_words(model, stack.id, options.words, options.seed, result.warnings);
         if (!words) return words.error();
         input.words = *std::move(words);
         input.count = input.words.size();
         for (const Vocabulary::Entry* word : input.words) {
             result.word_ids.push_back(word->id);
-            result.words.push_back(model.vocabulary.shown(word->id));
+            result.words.push_back(model.vocabulary_of(stack.id).shown(word->id));
         }
         return input;
     }

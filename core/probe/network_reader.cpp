@@ -271,7 +271,7 @@ Result<void> read_input(WeightReader& weights, const OpenModel& model, const Sta
         if (!ids) return ids.error();
         rows.clear();
         for (const std::int64_t id : *ids) {
-            const Vocabulary::Entry* entry = model.vocabulary.find_id(id);
+            const Vocabulary::Entry* entry = model.vocabulary_of(stack.id).find_id(id);
             if (entry == nullptr)
                 return refused("the special token with id " + std::to_string(id) +
                                " is not in the word table of " + in_quotes(model.checkpoint->display_name()) +
@@ -590,7 +590,8 @@ Result<std::shared_ptr<const Network>> read_encoder(WeightReader& weights, const
     if (!stack->final_norm_lacks.empty())
         return Error{ErrorCode::not_found,
                      in_quotes(model.checkpoint->weights_name()) + " has no tensor " +
-                         in_quotes(stack->final_norm_lacks) + ", which the decoder's layers behind the first need",
+                         in_quotes(stack->final_norm_lacks) +
+                         ", which the decoder's layers behind the first need",
                      "reading weights"};
     if (decoder.cross_length > 0) options.length = decoder.cross_length;
     auto network = std::make_shared<Network>(outline(*stack));

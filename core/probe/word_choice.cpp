@@ -26,11 +26,11 @@ Result<const Vocabulary::Entry*> listed_word(const OpenModel& model, const Vocab
 
 } // namespace
 
-Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& model,
+Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& model, std::string_view stack,
                                                            const WordSelection& selection, std::uint64_t seed,
                                                            std::vector<std::string>& warnings)
 {
-    const Vocabulary& vocabulary = model.vocabulary;
+    const Vocabulary& vocabulary = model.vocabulary_of(stack);
     std::vector<const Vocabulary::Entry*> chosen;
     if (selection.kind == WordSelection::Kind::listed) {
         std::vector<std::string> special;
@@ -48,7 +48,7 @@ Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& mode
             if (!vocabulary.has_texts())
                 return refused("the model has no vocabulary to look up the word " + in_quotes(word, 40) +
                                "; give ids instead");
-            if (auto added = add(vocabulary.find_text(word), "the word " + in_quotes(word, 40)); !added)
+            if (auto added = add(vocabulary.find_word(word), "the word " + in_quotes(word, 40)); !added)
                 return added.error();
         }
         if (!special.empty())

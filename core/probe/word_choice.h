@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -11,10 +12,10 @@
 
 namespace posiscope::core {
 
-/// The words of a probe as entries of the model's vocabulary, in draw order.
+/// The words of a probe as entries of the vocabulary that a stack reads, in draw order.
 /// @param warnings  told where fewer words exist than were asked for, or a special token was listed
 /// @error invalid_argument: an unknown id or word, the padding token, nothing to draw
-Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& model,
+Result<std::vector<const Vocabulary::Entry*>> choose_words(const OpenModel& model, std::string_view stack,
                                                            const WordSelection& selection, std::uint64_t seed,
                                                            std::vector<std::string>& warnings);
 

@@ -16,16 +16,7 @@ constexpr std::array<std::string_view, 1> name_prefixes{"esm."};
 void apply_esm_vocabulary(Architecture& architecture, std::vector<Vocabulary::Entry>& entries)
 {
     apply_angle_bracket_vocabulary(architecture, entries);
-    std::optional<std::int64_t> cls, eos;
-    for (const Vocabulary::Entry& entry : entries) {
-        if (entry.text == "<cls>") cls = entry.id;
-        if (entry.text == "<eos>") eos = entry.id;
-    }
-    if (!cls || !eos) return;
-    for (Stack& stack : architecture.stacks) {
-        stack.special_leading = {*cls};
-        stack.special_trailing = {*eos};
-    }
+    special_by_text(architecture, entries, "<cls>", "<eos>");
 }
 
 /// ESM: pre-norm encoder. ESM-2 rotates queries and keys (feature k with k + half); ESM-1b has learned absolute positions

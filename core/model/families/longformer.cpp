@@ -61,7 +61,7 @@ ModelFamily longformer_family()
             name_prefixes,
             {},
             read_longformer,
-            apply_angle_bracket_vocabulary};
+            apply_roberta_vocabulary};
 }
 
 } // namespace posiscope::core

@@ -53,7 +53,7 @@ Result<Architecture> read_mpnet(const TensorNames& names)
 
 ModelFamily mpnet_family()
 {
-    return {"mpnet", "MPNet", model_types, name_prefixes, {}, read_mpnet, apply_angle_bracket_vocabulary};
+    return {"mpnet", "MPNet", model_types, name_prefixes, {}, read_mpnet, apply_roberta_vocabulary};
 }
 
 } // namespace posiscope::core

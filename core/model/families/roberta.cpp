@@ -32,8 +32,7 @@ Result<Architecture> read_roberta(const TensorNames& names)
 
 ModelFamily roberta_family()
 {
-    return {
-        "roberta", "RoBERTa", model_types, name_prefixes, {}, read_roberta, apply_angle_bracket_vocabulary};
+    return {"roberta", "RoBERTa", model_types, name_prefixes, {}, read_roberta, apply_roberta_vocabulary};
 }
 
 } // namespace posiscope::core

@@ -2,6 +2,7 @@
 #include "core/model/families/stack_reader.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "core/base/text.h"
@@ -431,37 +432,59 @@ namespace {
 void apply_marked_vocabulary(Architecture& architecture, std::vector<Vocabulary::Entry>& entries, char open,
                              char close)
 {
+    std::unordered_set<std::int64_t> special(architecture.special_token_ids.begin(),
+                                             architecture.special_token_ids.end());
     for (Vocabulary::Entry& entry : entries) {
         const bool marked = entry.text.size() > 2 && entry.text.front() == open && entry.text.back() == close;
-        const bool special =
-            marked || std::find(architecture.special_token_ids.begin(), architecture.special_token_ids.end(),
-                                entry.id) != architecture.special_token_ids.end();
-        if (marked) architecture.special_token_ids.push_back(entry.id);
-        if (special) entry.drawable = false;
+        if (marked && special.insert(entry.id).second) architecture.special_token_ids.push_back(entry.id);
+        if (special.contains(entry.id)) {
+            entry.special = true;
+            entry.drawable = false;
+        }
     }
+}
+
+std::optional<std::int64_t> id_of(const std::vector<Vocabulary::Entry>& entries, std::string_view text)
+{
+    for (const Vocabulary::Entry& entry : entries)
+        if (entry.text == text) return entry.id;
+    return std::nullopt;
 }
 
 } // namespace
 
+void special_by_text(Architecture& architecture, const std::vector<Vocabulary::Entry>& entries,
+                     std::string_view leading, std::string_view trailing)
+{
+    const auto first = id_of(entries, leading), last = id_of(entries, trailing);
+    if (!first || !last) return;
+    for (Stack& stack : architecture.stacks) {
+        stack.special_leading = {*first};
+        stack.special_trailing = {*last};
+    }
+}
+
 void apply_word_piece_vocabulary(Architecture& architecture, std::vector<Vocabulary::Entry>& entries)
 {
     apply_marked_vocabulary(architecture, entries, '[', ']');
-    std::optional<std::int64_t> cls, sep;
-    for (Vocabulary::Entry& entry : entries) {
+    for (Vocabulary::Entry& entry : entries)
         if (entry.text.starts_with("##")) entry.drawable = false;
-        if (entry.text == "[CLS]") cls = entry.id;
-        if (entry.text == "[SEP]") sep = entry.id;
-    }
-    if (!cls || !sep) return;
-    for (Stack& stack : architecture.stacks) {
-        stack.special_leading = {*cls};
-        stack.special_trailing = {*sep};
-    }
+    special_by_text(architecture, entries, "[CLS]", "[SEP]");
 }
 
 void apply_angle_bracket_vocabulary(Architecture& architecture, std::vector<Vocabulary::Entry>& entries)
 {
     apply_marked_vocabulary(architecture, entries, '<', '>');
+}
+
+void apply_roberta_vocabulary(Architecture& architecture, std::vector<Vocabulary::Entry>& entries)
+{
+    apply_angle_bracket_vocabulary(architecture, entries);
+    const bool known =
+        std::all_of(architecture.stacks.begin(), architecture.stacks.end(), [](const Stack& stack) {
+            return !stack.special_leading.empty() || !stack.special_trailing.empty();
+        });
+    if (!known) special_by_text(architecture, entries, "<s>", "</s>");
 }
 
 } // namespace posiscope::core

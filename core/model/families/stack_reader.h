@@ -151,4 +151,11 @@ void apply_word_piece_vocabulary(Architecture& architecture, std::vector<Vocabul
 /// Marks words of vocabularies whose special tokens stand in angle brackets "<s>".
 void apply_angle_bracket_vocabulary(Architecture& architecture, std::vector<Vocabulary::Entry>& entries);
 
+/// The same for families that read <s> words </s>, which are known by their texts where the config lacks their ids.
+void apply_roberta_vocabulary(Architecture& architecture, std::vector<Vocabulary::Entry>& entries);
+
+/// Special tokens around the words of every stack by their texts; nothing where one of them is missing.
+void special_by_text(Architecture& architecture, const std::vector<Vocabulary::Entry>& entries,
+                     std::string_view leading, std::string_view trailing);
+
 } // namespace posiscope::core

@@ -62,7 +62,7 @@ Result<std::vector<const Vocabulary::Entry*>> choose(const OpenModel& model, con
                                                      std::uint64_t seed = 0)
 {
     std::vector<std::string> warnings;
-    auto words = choose_words(model, selection, seed, warnings);
+    auto words = choose_words(model, "encoder", selection, seed, warnings);
     if (words && !warnings.empty())
         return Error{ErrorCode::internal, "there was a warning: " + warnings.front(), {}};
     return words;
@@ -147,7 +147,7 @@ private Q_SLOTS:
         // Padding rows were never trained: they are not drawn, but may be listed.
         QCOMPARE(model->vocabulary.drawable_count(), std::size_t{28});
         std::vector<std::string> warnings;
-        QVERIFY(choose_words(*model, listed({38}), 0, warnings));
+        QVERIFY(choose_words(*model, "encoder", listed({38}), 0, warnings));
     }
 
     void a_vocabulary_longer_than_the_table_is_cut()
@@ -265,12 +265,12 @@ private Q_SLOTS:
     {
         const auto model = opened();
         std::vector<std::string> warnings;
-        const auto words = choose_words(*model, sampled(300), 0, warnings);
+        const auto words = choose_words(*model, "encoder", sampled(300), 0, warnings);
         QVERIFY(words);
         QCOMPARE(words->size(), std::size_t{32});
         QVERIFY(any_holds(warnings, {"32 words"}));
         warnings.clear();
-        QVERIFY(choose_words(*model, sampled(32), 0, warnings));
+        QVERIFY(choose_words(*model, "encoder", sampled(32), 0, warnings));
         QVERIFY(warnings.empty());
     }
 
@@ -285,7 +285,7 @@ private Q_SLOTS:
     {
         const auto model = opened();
         std::vector<std::string> warnings;
-        QVERIFY(choose_words(*model, listed({2, 9, 6}), 0, warnings));
+        QVERIFY(choose_words(*model, "encoder", listed({2, 9, 6}), 0, warnings));
         QVERIFY(any_holds(warnings, {"[CLS]", "##ing", "no whole words"}));
     }
 
