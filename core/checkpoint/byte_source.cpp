@@ -83,19 +83,64 @@ private:
     std::span<const std::byte> m_bytes;
 };
 
+class OwningSource final : public ByteSource {
+public:
+    OwningSource(std::string name, std::vector<std::byte> bytes)
+        : m_name(std::move(name)), m_bytes(std::move(bytes))
+    {
+    }
+
+    [[nodiscard]] std::uint64_t size() const override { return m_bytes.size(); }
+    [[nodiscard]] std::string name() const override { return m_name; }
+
+private:
+    Result<void> read_range(std::uint64_t offset, std::span<std::byte> out) const override
+    {
+        std::memcpy(out.data(), m_bytes.data() + offset, out.size());
+        return {};
+    }
+
+    std::string m_name;
+    std::vector<std::byte> m_bytes;
+};
+
 } // namespace
+
+Result<void> ByteSource::check_range(std::uint64_t offset, std::size_t length) const
+{
+    if (offset <= size() && length <= size() - offset) return {};
+    return Error{ErrorCode::unreadable,
+                 in_quotes(name()) + " has " + std::to_string(size()) + " bytes; bytes " +
+                     std::to_string(offset) + " to " + std::to_string(offset + length) + " were asked for",
+                 "reading a file"};
+}
 
 Result<void> ByteSource::read(std::uint64_t offset, std::span<std::byte> out) const
 {
-    if (offset > size() || out.size() > size() - offset)
-        return Error{ErrorCode::unreadable,
-                     in_quotes(name()) + " has " + std::to_string(size()) + " bytes; bytes " +
-                         std::to_string(offset) + " to " + std::to_string(offset + out.size()) +
-                         " were asked for",
-                     "reading a file"};
+    if (auto inside = check_range(offset, out.size()); !inside) return inside;
     if (out.empty()) return {};
     m_bytes_read.fetch_add(out.size(), std::memory_order_relaxed);
     return read_range(offset, out);
+}
+
+Result<void> ByteSource::read_ranges(std::span<const ByteRange> ranges) const
+{
+    std::uint64_t total = 0;
+    for (const ByteRange& range : ranges) {
+        if (auto inside = check_range(range.offset, range.out.size()); !inside) return inside;
+        total += range.out.size();
+    }
+    if (total == 0) return {};
+    m_bytes_read.fetch_add(total, std::memory_order_relaxed);
+    return read_many(ranges);
+}
+
+Result<void> ByteSource::read_many(std::span<const ByteRange> ranges) const
+{
+    for (const ByteRange& range : ranges)
+        if (!range.out.empty())
+            if (auto done = read_range(range.offset, range.out); !done) return done;
+    return {};
 }
 
 Result<std::string> ByteSource::read_text(std::uint64_t most) const
@@ -139,6 +184,11 @@ Result<std::shared_ptr<const ByteSource>> open_file(const std::filesystem::path&
 std::shared_ptr<const ByteSource> memory_source(std::string name, std::span<const std::byte> bytes)
 {
     return std::make_shared<MemorySource>(std::move(name), bytes);
+}
+
+std::shared_ptr<const ByteSource> owning_source(std::string name, std::vector<std::byte> bytes)
+{
+    return std::make_shared<OwningSource>(std::move(name), std::move(bytes));
 }
 
 } // namespace posiscope::core

@@ -2,21 +2,24 @@
 #include "core/checkpoint/checkpoint.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "core/base/text.h"
 #include "core/checkpoint/format_table.h"
-#include "core/checkpoint/safetensors_format.h"
+#include "core/checkpoint/name_dialects.h"
+#include "core/checkpoint/tensor_reader.h"
 
 namespace posiscope::core {
 namespace {
 
 constexpr std::uint64_t largest_config = 16'000'000;
 constexpr std::string_view weights_file = "model.safetensors";
-constexpr std::string_view config_file = "config.json";
+/// The config by the names it travels by; the first is the usual one.
+constexpr std::array<std::string_view, 4> config_files{"config.json", "bert_config.json",
+                                                       "albert_config.json", "bert_config_nezha.json"};
 
 /// Where a location leads: the files, the name of the weights among them, and how the model is called.
 struct Place {
@@ -33,6 +36,102 @@ std::string folder_name(const std::filesystem::path& folder)
     return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
 }
 
+bool ends_with_any(std::string_view name, std::span<const std::string_view> endings)
+{
+    return std::any_of(endings.begin(), endings.end(),
+                       [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+/// The weights in a folder without a "model.safetensors". Names only say where to look; what a file is, its content says.
+std::vector<std::string> weight_candidates(const FileStore& store)
+{
+    constexpr std::array<std::string_view, 5> usual{"model.safetensors.index.json", "pytorch_model.bin",
+                                                    "pytorch_model.bin.index.json", "flax_model.msgpack",
+                                                    "model.onnx"};
+    constexpr std::array<std::string_view, 9> other{".bin", ".pt",   ".pth",  ".ckpt", ".msgpack",
+                                                    ".npz", ".gguf", ".onnx", ".index"};
+    constexpr std::array<std::string_view, 6> beside{"training_args.bin", "optimizer.", "scheduler.",
+                                                     "rng_state",         "scaler.",    "optimizer_"};
+    const auto names = store.names();
+    std::vector<std::string> found;
+    // One safetensors file of another name is as good; several would be a guess.
+    for (const std::string& name : names)
+        if (name.ends_with(".safetensors")) found.push_back(name);
+    if (found.size() == 1) return found;
+    for (const std::string_view name : usual)
+        if (std::binary_search(names.begin(), names.end(), name)) return {std::string(name)};
+    if (!found.empty()) return found;
+    for (const std::string& name : names)
+        if (name.ends_with(".index.json")) found.push_back(name);
+    if (!found.empty()) return found;
+    for (const std::string& name : names) {
+        const bool is_beside = std::any_of(beside.begin(), beside.end(),
+                                           [&](std::string_view start) { return name.starts_with(start); });
+        if (ends_with_any(name, other) && !is_beside) found.push_back(name);
+    }
+    return found;
+}
+
+/// The snapshot that a folder of the Hugging Face cache ("models--org--name") points to; the folder itself for others.
+Result<std::filesystem::path> snapshot_folder(const std::filesystem::path& folder)
+{
+    std::error_code fault;
+    const auto snapshots = folder / "snapshots";
+    if (!std::filesystem::is_directory(snapshots, fault)) return folder;
+    if (const auto reference = open_file(folder / "refs" / "main")) {
+        if (const auto text = (*reference)->read_text(1'000)) {
+            const std::string revision(trimmed(*text));
+            if (is_plain_file_name(revision) && std::filesystem::is_directory(snapshots / revision, fault))
+                return snapshots / revision;
+        }
+    }
+    const auto names = folder_store(snapshots)->names();
+    if (names.size() == 1) return snapshots / names.front();
+    return Error{ErrorCode::not_found,
+                 "the cache folder " + in_quotes(folder.string()) +
+                     (names.empty() ? " has no snapshot"
+                                    : " has several snapshots and no valid 'refs/main'; open one of them: " +
+                                          join_for_message(names)),
+                 "opening a checkpoint"};
+}
+
+/// "org/name" for a folder in the Hugging Face cache; the folder's own name elsewhere.
+std::string model_name(const std::filesystem::path& folder)
+{
+    constexpr std::string_view mark = "models--";
+    std::error_code fault;
+    const auto absolute = std::filesystem::absolute(folder, fault).lexically_normal();
+    for (auto at = absolute; at.has_parent_path() && at != at.parent_path(); at = at.parent_path()) {
+        std::string name = at.filename().string();
+        if (!name.starts_with(mark)) continue;
+        name.erase(0, mark.size());
+        if (const std::size_t dashes = name.find("--"); dashes != std::string::npos)
+            name.replace(dashes, 2, "/");
+        return name;
+    }
+    return folder_name(folder);
+}
+
+/// The index of a TensorFlow checkpoint that is named by its prefix or by one of its data files; empty for other paths.
+std::filesystem::path tensorflow_index(const std::filesystem::path& path)
+{
+    std::string text = path.string();
+    if (const std::size_t data = text.rfind(".data-");
+        data != std::string::npos && text.find('/', data) == std::string::npos) {
+        const std::string_view rest = std::string_view(text).substr(data + 6);
+        if (rest.size() == 14 && rest.substr(5, 4) == "-of-") return text.substr(0, data) + ".index";
+    }
+    std::error_code fault;
+    if (std::filesystem::exists(path, fault)) return {};
+    auto parent = path.parent_path();
+    if (parent.empty()) parent = ".";
+    const std::string stem = path.filename().string();
+    if (stem.empty()) return {};
+    for (const std::string& name : folder_store(parent)->names())
+        if (name == stem + ".index" || name.starts_with(stem + ".data-")) return text + ".index";
+    return {};
+}
+
 Result<Place> find_place(const std::string& location)
 {
     if (location.starts_with(sample_prefix)) {
@@ -41,28 +140,29 @@ Result<Place> find_place(const std::string& location)
         if (!store) return store.error();
         return Place{*store, std::string(weights_file), name};
     }
-    const std::filesystem::path path(location);
+    std::filesystem::path path(location);
+    if (auto index = tensorflow_index(path); !index.empty()) path = std::move(index);
     std::error_code fault;
     const auto status = std::filesystem::status(path, fault);
     if (!std::filesystem::exists(status))
-        return Error{ErrorCode::not_found, in_quotes(location) + " does not exist", "opening a checkpoint"};
+        return Error{ErrorCode::not_found, in_quotes(path.string()) + " does not exist",
+                     "opening a checkpoint"};
     if (!std::filesystem::is_directory(status)) {
         auto parent = path.parent_path();
         if (parent.empty()) parent = ".";
-        return Place{folder_store(parent), path.filename().string(), folder_name(parent)};
+        return Place{folder_store(parent), path.filename().string(), model_name(parent)};
     }
-    Place place{folder_store(path), std::string(weights_file), folder_name(path)};
+    const auto folder = snapshot_folder(path);
+    if (!folder) return folder.error();
+    Place place{folder_store(*folder), std::string(weights_file), model_name(*folder)};
     if (!place.store->contains(weights_file)) {
-        // One safetensors file of another name is as good; several would be a guess.
-        std::vector<std::string> candidates;
-        for (const std::string& name : place.store->names())
-            if (name.ends_with(".safetensors")) candidates.push_back(name);
+        const auto candidates = weight_candidates(*place.store);
         if (candidates.size() != 1)
             return Error{
                 ErrorCode::not_found,
                 "the folder " + in_quotes(location) + " has no file '" + std::string(weights_file) + "'" +
                     (candidates.empty()
-                         ? ""
+                         ? " nor other weights"
                          : "; open one of its weight files instead: " + join_for_message(candidates)),
                 "opening a checkpoint"};
         place.weights = candidates.front();
@@ -72,43 +172,26 @@ Result<Place> find_place(const std::string& location)
 
 Result<ConfigJson> read_config(const FileStore& store, std::vector<std::string>& warnings)
 {
-    const auto source = store.open(config_file);
-    if (!source) {
-        if (source.error().code != ErrorCode::not_found) return source.error();
-        return Error{ErrorCode::not_found,
-                     "there is no '" + std::string(config_file) + "' in " + in_quotes(store.name()) +
-                         "; it must lie beside the weights",
-                     "opening a checkpoint"};
+    for (const std::string_view name : config_files) {
+        const auto source = store.open(name);
+        if (!source && source.error().code == ErrorCode::not_found) continue;
+        if (!source) return source.error();
+        const auto text = (*source)->read_text(largest_config);
+        if (!text) return text.error();
+        std::vector<std::string> duplicates;
+        const std::string file_name = (*source)->name();
+        const auto root = parse_json(*text, in_quotes(file_name), &duplicates);
+        if (!root) return root.error();
+        if (!root->is_object())
+            return Error{ErrorCode::corrupt_file, in_quotes(file_name) + " is not a JSON object", "config"};
+        for (const std::string& key : duplicates)
+            warnings.push_back(in_quotes(file_name) + " gives " + in_quotes(key) +
+                               " twice; the last value is taken");
+        return ConfigJson(*root, file_name);
     }
-    const auto text = (*source)->read_text(largest_config);
-    if (!text) return text.error();
-    std::vector<std::string> duplicates;
-    const std::string file_name = (*source)->name();
-    const auto root = parse_json(*text, in_quotes(file_name), &duplicates);
-    if (!root) return root.error();
-    if (!root->is_object())
-        return Error{ErrorCode::corrupt_file, in_quotes(file_name) + " is not a JSON object", "config"};
-    for (const std::string& key : duplicates)
-        warnings.push_back(in_quotes(file_name) + " gives " + in_quotes(key) +
-                           " twice; the last value is taken");
-    return ConfigJson(*root, file_name);
-}
-
-Result<TensorFile> read_tensor_file(const Place& place, const RunContext& ctx)
-{
-    const auto source = place.store->open(place.weights);
-    if (!source) return source.error();
-    for (const CheckpointFormat& format : checkpoint_formats())
-        if (format.recognises(**source)) return format.open(*source, ctx);
-    const std::string content = describe_unknown_content(**source);
-    // Named like a safetensors file and not seen to be anything else: its own reader tells best what is wrong.
-    if (content.empty() && place.weights.ends_with(".safetensors")) return open_safetensors(*source, ctx);
-    std::vector<std::string> labels;
-    for (const CheckpointFormat& format : checkpoint_formats()) labels.emplace_back(format.label);
-    return Error{ErrorCode::unsupported_format,
-                 in_quotes((*source)->name()) +
-                     (content.empty() ? " is in no format that Posiscope reads" : " is " + content) +
-                     "; weights in " + join_for_message(labels) + " format were expected",
+    return Error{ErrorCode::not_found,
+                 "there is no '" + std::string(config_files.front()) + "' in " + in_quotes(store.name()) +
+                     "; it must lie beside the weights",
                  "opening a checkpoint"};
 }
 
@@ -125,7 +208,7 @@ Checkpoint::Checkpoint(std::string location, std::string display_name, std::shar
 
 std::string Checkpoint::weights_name() const
 {
-    return m_tensor_file.sources.empty() ? m_location : m_tensor_file.sources.front()->name();
+    return files().empty() ? m_location : files().front()->name();
 }
 
 const TensorInfo* Checkpoint::find(std::string_view name) const
@@ -141,24 +224,11 @@ Result<const TensorInfo*> Checkpoint::require(std::string_view name) const
                  "reading a tensor"};
 }
 
-Result<void> Checkpoint::read_values(const TensorInfo& info, std::uint64_t begin, std::span<float> out) const
-{
-    const ByteSource& source = *m_tensor_file.sources[info.source];
-    if (info.dtype == DType::f32 && std::endian::native == std::endian::little)
-        return source.read(begin, std::as_writable_bytes(out));
-    std::vector<std::byte> bytes(out.size() * dtype_size(info.dtype));
-    if (auto read = source.read(begin, bytes); !read) return read.error();
-    convert_to_float(info.dtype, bytes, out);
-    return {};
-}
-
 Result<HostTensor> Checkpoint::read(std::string_view name) const
 {
     const auto info = require(name);
     if (!info) return info.error();
-    HostTensor tensor((*info)->shape);
-    if (auto read = read_values(**info, (*info)->begin, tensor.values()); !read) return read.error();
-    return tensor;
+    return read_tensor(**info, m_tensor_file.sources);
 }
 
 Result<HostTensor> Checkpoint::read_rows(std::string_view name, std::span<const std::int64_t> rows) const
@@ -171,40 +241,31 @@ Result<HostTensor> Checkpoint::read_rows(std::string_view name, std::span<const 
                      "tensor " + in_quotes(name) + " has shape " + shape_text(info.shape) +
                          "; a matrix was expected",
                      "reading rows of a tensor"};
-    const auto cols = static_cast<std::size_t>(info.shape[1]);
-    const std::size_t row_bytes = cols * dtype_size(info.dtype);
-    HostTensor out({static_cast<std::int64_t>(rows.size()), info.shape[1]});
-    for (std::size_t n = 0; n < rows.size();) {
-        if (rows[n] < 0 || rows[n] >= info.shape[0])
+    for (const std::int64_t row : rows)
+        if (row < 0 || row >= info.shape[0])
             return Error{ErrorCode::invalid_argument,
                          "tensor " + in_quotes(name) + " has " + std::to_string(info.shape[0]) +
-                             " rows; row " + std::to_string(rows[n]) + " was asked for",
+                             " rows; row " + std::to_string(row) + " was asked for",
                          "reading rows of a tensor"};
-        // Neighbouring rows in one read.
-        std::size_t together = 1;
-        while (n + together < rows.size() &&
-               rows[n + together] == rows[n] + static_cast<std::int64_t>(together) &&
-               rows[n + together] < info.shape[0] && together * row_bytes < 4'000'000)
-            ++together;
-        const std::uint64_t begin = info.begin + static_cast<std::uint64_t>(rows[n]) * row_bytes;
-        if (auto read = read_values(info, begin, out.values().subspan(n * cols, together * cols)); !read)
-            return read.error();
-        n += together;
-    }
-    return out;
+    return read_tensor_rows(info, m_tensor_file.sources, rows);
+}
+
+const std::vector<std::shared_ptr<const ByteSource>>& Checkpoint::files() const
+{
+    return m_tensor_file.files.empty() ? m_tensor_file.sources : m_tensor_file.files;
 }
 
 std::uint64_t Checkpoint::bytes_read() const
 {
     std::uint64_t total = 0;
-    for (const auto& source : m_tensor_file.sources) total += source->bytes_read();
+    for (const auto& source : files()) total += source->bytes_read();
     return total;
 }
 
 std::uint64_t Checkpoint::file_size() const
 {
     std::uint64_t total = 0;
-    for (const auto& source : m_tensor_file.sources) total += source->size();
+    for (const auto& source : files()) total += source->size();
     return total;
 }
 
@@ -212,12 +273,17 @@ Result<std::shared_ptr<const Checkpoint>> open_checkpoint(const std::string& loc
 {
     const auto place = find_place(location);
     if (!place) return place.error();
-    auto tensors = read_tensor_file(*place, ctx);
+    const auto source = place->store->open(place->weights);
+    if (!source) return source.error();
+    auto tensors = open_tensor_file({*source, place->store, place->weights}, ctx);
     if (!tensors) return tensors.error();
-    auto config = read_config(*place->store, tensors->warnings);
+    translate_names(*tensors);
+    const auto store =
+        tensors->enclosed_files.empty() ? place->store : layered_store(tensors->enclosed_files, place->store);
+    auto config = read_config(*store, tensors->warnings);
     if (!config) return config.error();
     return std::shared_ptr<const Checkpoint>(std::make_shared<Checkpoint>(
-        location, place->display_name, place->store, *std::move(tensors), *std::move(config)));
+        location, place->display_name, store, *std::move(tensors), *std::move(config)));
 }
 
 } // namespace posiscope::core

@@ -15,29 +15,12 @@
 #include "core/checkpoint/byte_source.h"
 #include "core/checkpoint/config_json.h"
 #include "core/checkpoint/file_store.h"
+#include "core/checkpoint/tensor_file.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/host_tensor.h"
 #include "core/tensor/shape.h"
 
 namespace posiscope::core {
-
-/// One tensor of a checkpoint: what its header says. Its bytes stay in the file until they are read.
-struct TensorInfo {
-    std::string name;
-    DType dtype = DType::f32;
-    Shape shape;
-    std::size_t source = 0;  ///< which of Checkpoint's byte sources holds it
-    std::uint64_t begin = 0; ///< first byte in that source
-    std::uint64_t end = 0;   ///< one past the last byte
-};
-
-/// The tensors that a format's reader found, before a config or a vocabulary joins them.
-struct TensorFile {
-    std::string format; ///< id of the format, as in checkpoint_formats()
-    std::vector<std::shared_ptr<const ByteSource>> sources;
-    std::vector<TensorInfo> tensors; ///< in file order, names unique, byte ranges checked
-    std::vector<std::string> warnings;
-};
 
 /// An opened checkpoint: names, shapes and byte ranges of tensors, the config, and where the vocabulary lies.
 /// Immutable; reading a tensor is const and thread-safe.
@@ -60,6 +43,12 @@ public:
     /// The tensor of this very name, or null.
     [[nodiscard]] const TensorInfo* find(std::string_view name) const;
 
+    /// Tensors of shards that are missing, and the name of the shard.
+    [[nodiscard]] const std::map<std::string, std::string, std::less<>>& absent() const
+    {
+        return m_tensor_file.absent;
+    }
+
     /// The whole tensor as float32, in its own shape.
     /// @error not_found (names it and the file), unreadable
     [[nodiscard]] Result<HostTensor> read(std::string_view name) const;
@@ -78,9 +67,8 @@ public:
 
 private:
     [[nodiscard]] Result<const TensorInfo*> require(std::string_view name) const;
-    /// out.size() elements of a tensor from byte `begin` of its source on, as float32.
-    [[nodiscard]] Result<void> read_values(const TensorInfo& info, std::uint64_t begin,
-                                           std::span<float> out) const;
+    /// The files that hold tensors.
+    [[nodiscard]] const std::vector<std::shared_ptr<const ByteSource>>& files() const;
 
     std::string m_location;
     std::string m_display_name;

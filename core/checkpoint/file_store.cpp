@@ -2,6 +2,7 @@
 #include "core/checkpoint/file_store.h"
 
 #include <algorithm>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -36,7 +37,51 @@ private:
     std::filesystem::path m_folder;
 };
 
+class LayeredStore final : public FileStore {
+public:
+    LayeredStore(std::map<std::string, std::string, std::less<>> files,
+                 std::shared_ptr<const FileStore> beneath)
+        : m_files(std::move(files)), m_beneath(std::move(beneath))
+    {
+    }
+
+    [[nodiscard]] Result<std::shared_ptr<const ByteSource>> open(std::string_view name) const override
+    {
+        const auto at = m_files.find(name);
+        if (at == m_files.end()) return m_beneath->open(name);
+        const auto bytes = std::as_bytes(std::span(at->second));
+        return owning_source(m_beneath->name() + "/" + at->first, {bytes.begin(), bytes.end()});
+    }
+
+    [[nodiscard]] std::vector<std::string> names() const override
+    {
+        std::vector<std::string> all = m_beneath->names();
+        for (const auto& [name, content] : m_files)
+            if (!std::binary_search(all.begin(), all.end(), name))
+                all.insert(std::upper_bound(all.begin(), all.end(), name), name);
+        return all;
+    }
+
+    [[nodiscard]] std::string name() const override { return m_beneath->name(); }
+
+private:
+    std::map<std::string, std::string, std::less<>> m_files;
+    std::shared_ptr<const FileStore> m_beneath;
+};
+
 } // namespace
+
+std::shared_ptr<const FileStore> layered_store(std::map<std::string, std::string, std::less<>> files,
+                                               std::shared_ptr<const FileStore> beneath)
+{
+    return std::make_shared<LayeredStore>(std::move(files), std::move(beneath));
+}
+
+bool is_plain_file_name(std::string_view name)
+{
+    return !name.empty() && name != "." && name != ".." &&
+           name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
+}
 
 bool FileStore::contains(std::string_view file) const
 {

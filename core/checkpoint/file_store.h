@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +31,13 @@ public:
 
 /// The files of a folder; links are followed. The folder is not read until asked.
 std::shared_ptr<const FileStore> folder_store(std::filesystem::path folder);
+
+/// A place with files in memory in front of those of another: the former win.
+std::shared_ptr<const FileStore> layered_store(std::map<std::string, std::string, std::less<>> files,
+                                               std::shared_ptr<const FileStore> beneath);
+
+/// Whether a name from a file may be opened beside it: no path, no "..", nothing empty.
+bool is_plain_file_name(std::string_view name);
 
 /// The names of the samples inside the program ("minilm-l6-first-layer").
 std::vector<std::string> embedded_sample_names();

@@ -37,6 +37,7 @@ public:
 private:
     const Checkpoint& m_checkpoint;
     std::map<std::string, const TensorInfo*, std::less<>> m_by_canonical;
+    std::map<std::string, std::string, std::less<>> m_absent; ///< canonical name -> shard that is not there
     std::vector<std::string> m_warnings;
 };
 

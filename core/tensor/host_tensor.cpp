@@ -13,7 +13,8 @@ HostTensor::HostTensor(Shape shape) : m_shape(std::move(shape))
     m_values.resize(static_cast<std::size_t>(count.value_or(0)));
 }
 
-HostTensor::HostTensor(Shape shape, std::vector<float> values) : m_shape(std::move(shape)), m_values(std::move(values))
+HostTensor::HostTensor(Shape shape, std::vector<float> values)
+    : m_shape(std::move(shape)), m_values(std::move(values))
 {
     assert(element_count(m_shape) == m_values.size());
 }

@@ -134,6 +134,7 @@ std::string encoded(core::DType dtype, float value)
     case DType::u16: return raw(static_cast<std::uint16_t>(value));
     case DType::u8: return raw(static_cast<std::uint8_t>(value));
     case DType::boolean: return raw(static_cast<std::uint8_t>(value != 0.0f));
+    default: break; // types kept in blocks have no bytes of one number
     }
     throw std::invalid_argument("unknown type");
 }
