@@ -18,8 +18,9 @@ namespace {
 constexpr std::uint64_t largest_config = 16'000'000;
 constexpr std::string_view weights_file = "model.safetensors";
 /// The config by the names it travels by; the first is the usual one.
-constexpr std::array<std::string_view, 4> config_files{"config.json", "bert_config.json",
-                                                       "albert_config.json", "bert_config_nezha.json"};
+/// The last are the settings that a training checkpoint holds itself (fairseq).
+constexpr std::array<std::string_view, 5> config_files{"config.json", "bert_config.json", "albert_config.json",
+                                                       "bert_config_nezha.json", "training_settings.json"};
 
 /// Where a location leads: the files, the name of the weights among them, and how the model is called.
 struct Place {

@@ -574,6 +574,30 @@ Network outline(const Stack& stack)
     return network;
 }
 
+/// The encoder's words for those of the decoder: the same, or where each side has a vocabulary of its own, the word of
+/// the same text, and where there is none a word of the encoder's own, drawn with the seed.
+ProbeInput encoder_input(const OpenModel& model, const Stack& encoder, const Stack& decoder,
+                         const ProbeInput& input, std::uint64_t seed)
+{
+    const Vocabulary& words = model.vocabulary_of(encoder.id);
+    const Vocabulary& known = model.vocabulary_of(decoder.id);
+    if (&words == &known || encoder.content != InputContent::words) return input;
+    std::vector<std::int64_t> drawable;
+    for (const Vocabulary::Entry& entry : words.entries())
+        if (entry.drawable) drawable.push_back(entry.id);
+    const std::size_t count = drawable.size();
+    drawable = sample_without_replacement(std::move(drawable), count, seed);
+    ProbeInput own = input;
+    for (std::size_t n = 0; n < own.words.size(); ++n) {
+        const Vocabulary::Entry* same = words.has_texts() && known.has_texts()
+                                            ? words.find_text(input.words[n]->text)
+                                            : words.find_id(input.words[n]->id);
+        if (same == nullptr && count > 0) same = words.find_id(drawable[n % count]);
+        if (same != nullptr) own.words[n] = same;
+    }
+    return own;
+}
+
 /// The encoder that a decoder's cross-attention reads: all of its layers, over the same words.
 Result<std::shared_ptr<const Network>> read_encoder(WeightReader& weights, const OpenModel& model,
                                                     const Stack& decoder, ProbeOptions options,
@@ -596,7 +620,8 @@ Result<std::shared_ptr<const Network>> read_encoder(WeightReader& weights, const
     if (decoder.cross_length > 0) options.length = decoder.cross_length;
     auto network = std::make_shared<Network>(outline(*stack));
     std::vector<std::int64_t> special_positions;
-    if (auto read = read_input(weights, model, *stack, options, input, special_positions, *network); !read)
+    const ProbeInput own = encoder_input(model, *stack, decoder, input, options.seed);
+    if (auto read = read_input(weights, model, *stack, options, own, special_positions, *network); !read)
         return read.error();
     if (auto read = read_layers(weights, model, *stack, options, stack->layers - 1, true, *network, ctx);
         !read)

@@ -135,6 +135,7 @@ private Q_SLOTS:
         std::set<std::string> covered;
         for (const auto& folder : std::filesystem::directory_iterator(families_folder)) {
             std::ifstream file(folder.path() / "config.json");
+            if (!file) continue; // known by its tensor names
             covered.insert(nlohmann::json::parse(file)["model_type"].get<std::string>());
         }
         std::vector<std::string> missing;

@@ -60,7 +60,7 @@ private Q_SLOTS:
         std::vector<std::string_view> types;
         for (const ModelFamily& family : model_families()) {
             QVERIFY(!family.id.empty() && !family.label.empty());
-            QVERIFY(!family.model_types.empty());
+            QVERIFY(!family.model_types.empty() || !family.signature.empty());
             QVERIFY(family.read_architecture != nullptr && family.apply_vocabulary != nullptr);
             types.insert(types.end(), family.model_types.begin(), family.model_types.end());
         }
