@@ -12,6 +12,7 @@
 #include "core/checkpoint/format_table.h"
 #include "core/checkpoint/hub_cache.h"
 #include "core/checkpoint/name_dialects.h"
+#include "core/checkpoint/read_recorder.h"
 #include "core/checkpoint/reading_scope.h"
 #include "core/checkpoint/remote_store.h"
 #include "core/checkpoint/tensor_reader.h"
@@ -199,7 +200,14 @@ Result<Place> find_place(const std::string& location, std::vector<std::string>& 
         if (parent.empty()) parent = ".";
         return Place{folder_store(parent), path.filename().string(), model_name(parent)};
     }
-    const auto folder = snapshot_folder(path);
+    auto folder = snapshot_folder(path);
+    if (folder && *folder == path) {
+        // The cache as a whole, with a single model in it.
+        std::vector<std::string> models;
+        for (const std::string& name : folder_store(path)->names())
+            if (name.starts_with("models--")) models.push_back(name);
+        if (models.size() == 1) folder = snapshot_folder(path / models.front());
+    }
     if (!folder) return folder.error();
     Place place{folder_store(*folder), std::string(weights_file), model_name(*folder)};
     if (!place.store->contains(weights_file)) {
@@ -275,7 +283,9 @@ Result<HostTensor> Checkpoint::read(std::string_view name) const
 {
     const auto info = require(name);
     if (!info) return info.error();
-    return read_tensor(**info, m_tensor_file.sources);
+    auto tensor = read_tensor(**info, m_tensor_file.sources);
+    if (tensor) ReadRecorder::note(name, tensor->shape(), std::as_const(*tensor).values());
+    return tensor;
 }
 
 Result<HostTensor> Checkpoint::read_rows(std::string_view name, std::span<const std::int64_t> rows) const
@@ -294,7 +304,9 @@ Result<HostTensor> Checkpoint::read_rows(std::string_view name, std::span<const 
                          "tensor " + in_quotes(name) + " has " + std::to_string(info.shape[0]) +
                              " rows; row " + std::to_string(row) + " was asked for",
                          "reading rows of a tensor"};
-    return read_tensor_rows(info, m_tensor_file.sources, rows);
+    auto tensor = read_tensor_rows(info, m_tensor_file.sources, rows);
+    if (tensor) ReadRecorder::note(name, tensor->shape(), std::as_const(*tensor).values());
+    return tensor;
 }
 
 const std::vector<std::shared_ptr<const ByteSource>>& Checkpoint::files() const

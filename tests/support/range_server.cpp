@@ -105,8 +105,8 @@ void RangeServer::answer(int connection)
 bool RangeServer::answer_one(int connection, const std::string& request)
 {
     const std::size_t begin = request.find(' ') + 1;
-    const SeenRequest seen{request.substr(begin, request.find(' ', begin) - begin), header_of(request, "range"),
-                           header_of(request, "authorization")};
+    const SeenRequest seen{request.substr(begin, request.find(' ', begin) - begin),
+                           header_of(request, "range"), header_of(request, "authorization")};
     ServedFile file;
     {
         const std::lock_guard lock(m_mutex);
@@ -128,7 +128,8 @@ bool RangeServer::answer_one(int connection, const std::string& request)
         ::setsockopt(connection, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
         return false;
     }
-    if (file.status == 0 && !file.needs_token.empty() && seen.authorization != "Bearer " + file.needs_token) file.status = 401;
+    if (file.status == 0 && !file.needs_token.empty() && seen.authorization != "Bearer " + file.needs_token)
+        file.status = 401;
     if (file.status != 0) {
         std::string head = "HTTP/1.1 " + std::to_string(file.status) + " No\r\nContent-Length: 2\r\n";
         if (!file.location.empty()) head += "Location: " + file.location + "\r\n";
@@ -147,8 +148,8 @@ bool RangeServer::answer_one(int connection, const std::string& request)
         }
         last = std::min<std::uint64_t>(last, file.content.size() - 1);
         body = file.content.substr(first, last - first + 1);
-        head = "HTTP/1.1 206 Partial\r\nContent-Range: bytes " + std::to_string(first) + "-" + std::to_string(last) + "/" +
-               std::to_string(file.content.size()) + "\r\n";
+        head = "HTTP/1.1 206 Partial\r\nContent-Range: bytes " + std::to_string(first) + "-" +
+               std::to_string(last) + "/" + std::to_string(file.content.size()) + "\r\n";
     } else {
         head = "HTTP/1.1 200 OK\r\n";
     }

@@ -16,15 +16,15 @@ namespace posiscope::tests {
 struct ServedFile {
     std::string content;
     std::string etag = "\"one\"";
-    bool ranges = true;         ///< false: the whole file, whatever was asked for
-    int status = 0;             ///< answered instead of the file, `status_times` times; 0: none
+    bool ranges = true; ///< false: the whole file, whatever was asked for
+    int status = 0;     ///< answered instead of the file, `status_times` times; 0: none
     int status_times = 1'000'000;
-    std::string location{};     ///< of a redirection (with a status of 302)
+    std::string location{}; ///< of a redirection (with a status of 302)
     std::string retry_after{};
-    std::string needs_token{};  ///< 401 without it
-    int cut_times = 0;          ///< answers that end after half of their body
-    int reset_times = 0;        ///< answers that are a reset of the connection
-    bool silent = false;        ///< never answers
+    std::string needs_token{};    ///< 401 without it
+    int cut_times = 0;            ///< answers that end after half of their body
+    int reset_times = 0;          ///< answers that are a reset of the connection
+    bool silent = false;          ///< never answers
     std::int64_t range_shift = 0; ///< the answer's range begins so much later than the one asked for
 };
 

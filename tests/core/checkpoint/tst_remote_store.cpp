@@ -90,11 +90,13 @@ private Q_SLOTS:
         QVERIFY(source);
         std::string a(100, '\0'), b(100, '\0'), c(100, '\0');
         const auto bytes = [](std::string& text) { return std::as_writable_bytes(std::span(text)); };
-        const std::vector<ByteRange> ranges{{1'000'000, bytes(a)}, {3'000'000, bytes(c)}, {1'010'000, bytes(b)}};
+        const std::vector<ByteRange> ranges{
+            {1'000'000, bytes(a)}, {3'000'000, bytes(c)}, {1'010'000, bytes(b)}};
         const auto before = server.requests().size();
         const auto done = (*source)->read_ranges(ranges);
         QVERIFY2(done, failure(done).c_str());
-        QVERIFY(a == content.substr(1'000'000, 100) && b == content.substr(1'010'000, 100) && c == content.substr(3'000'000, 100));
+        QVERIFY(a == content.substr(1'000'000, 100) && b == content.substr(1'010'000, 100) &&
+                c == content.substr(3'000'000, 100));
         QCOMPARE(server.requests().size() - before, std::size_t{2});
     }
 
@@ -142,10 +144,12 @@ private Q_SLOTS:
             const auto checkpoint = open_checkpoint("hf://org/tiny", {});
             QVERIFY2(checkpoint, failure(checkpoint).c_str());
             QVERIFY((*checkpoint)->read_rows(tests::word_table_name, std::vector<std::int64_t>{19'999}));
-            QCOMPARE(refusal((*checkpoint)->read_rows(tests::word_table_name, std::vector<std::int64_t>{9'000}),
-                             ErrorCode::unreadable, {"HF_HUB_OFFLINE", "hf://org/tiny"}),
+            QCOMPARE(
+                refusal((*checkpoint)->read_rows(tests::word_table_name, std::vector<std::int64_t>{9'000}),
+                        ErrorCode::unreadable, {"HF_HUB_OFFLINE", "hf://org/tiny"}),
+                QString());
+            QCOMPARE(refusal(open_checkpoint("hf://org/other", {}), ErrorCode::not_found, {"hf://org/other"}),
                      QString());
-            QCOMPARE(refusal(open_checkpoint("hf://org/other", {}), ErrorCode::not_found, {"hf://org/other"}), QString());
         }
         QCOMPARE(server.requests().size(), before);
         qunsetenv("HF_HUB_OFFLINE");
@@ -157,10 +161,13 @@ private Q_SLOTS:
             const std::string bytes(std::istreambuf_iterator<char>(in), {});
             QVERIFY(bytes.find("secret-token") == std::string::npos);
         }
-        QCOMPARE(refusal(open_checkpoint("hf://org/tiny", {}), ErrorCode::unreadable, {"401", "HF_TOKEN"}), QString());
-        QCOMPARE(refusal(open_checkpoint("hf://org/absent", {}), ErrorCode::not_found, {"hf://org/absent", "model.safetensors"}),
+        QCOMPARE(refusal(open_checkpoint("hf://org/tiny", {}), ErrorCode::unreadable, {"401", "HF_TOKEN"}),
                  QString());
-        QCOMPARE(refusal(open_checkpoint("hf://../etc", {}), ErrorCode::invalid_argument, {"hf://org/name"}), QString());
+        QCOMPARE(refusal(open_checkpoint("hf://org/absent", {}), ErrorCode::not_found,
+                         {"hf://org/absent", "model.safetensors"}),
+                 QString());
+        QCOMPARE(refusal(open_checkpoint("hf://../etc", {}), ErrorCode::invalid_argument, {"hf://org/name"}),
+                 QString());
     }
 
     void each_answer_has_its_own_sentence_data()
@@ -244,10 +251,12 @@ private Q_SLOTS:
         ServedFile other{content};
         other.etag = "\"two\"";
         server.serve("/file", other);
-        QCOMPARE(refusal(read_text(**source, 300'000, 1'000), ErrorCode::unreadable, {"/file", "changed"}), QString());
+        QCOMPARE(refusal(read_text(**source, 300'000, 1'000), ErrorCode::unreadable, {"/file", "changed"}),
+                 QString());
         ServedFile shorter{content.substr(0, 400'000)};
         server.serve("/file", shorter);
-        QCOMPARE(refusal(read_text(**source, 300'000, 1'000), ErrorCode::unreadable, {"/file", "changed"}), QString());
+        QCOMPARE(refusal(read_text(**source, 300'000, 1'000), ErrorCode::unreadable, {"/file", "changed"}),
+                 QString());
     }
 
     void other_ranges_than_asked_for_are_refused()
@@ -259,7 +268,9 @@ private Q_SLOTS:
         QVERIFY(source);
         file.range_shift = 100;
         server.serve("/file", file);
-        QCOMPARE(refusal(read_text(**source, 200'000, 1'000), ErrorCode::unreadable, {"/file", "another range"}), QString());
+        QCOMPARE(
+            refusal(read_text(**source, 200'000, 1'000), ErrorCode::unreadable, {"/file", "another range"}),
+            QString());
     }
 
     void servers_without_ranges_serve_small_files_only()
@@ -273,7 +284,8 @@ private Q_SLOTS:
         QVERIFY(*read_text(**small, 400'000, 500) == file.content.substr(400'000, 500));
         file.content = std::string(33'000'000, 'x');
         server.serve("/large", file);
-        QCOMPARE(refusal(open_one(server, "large"), ErrorCode::unreadable, {"/large", "whole files only"}), QString());
+        QCOMPARE(refusal(open_one(server, "large"), ErrorCode::unreadable, {"/large", "whole files only"}),
+                 QString());
     }
 
     void the_token_stays_with_its_host()
@@ -304,7 +316,9 @@ private Q_SLOTS:
 
     void plain_http_is_for_this_machine_only()
     {
-        QCOMPARE(refusal(remote_store("http://192.0.2.1/", "x", quick_settings()), ErrorCode::invalid_argument, {"HTTPS"}), QString());
+        QCOMPARE(refusal(remote_store("http://192.0.2.1/", "x", quick_settings()),
+                         ErrorCode::invalid_argument, {"HTTPS"}),
+                 QString());
         QVERIFY(!is_allowed_url("http://127.0.0.1.example.org/"));
         QVERIFY(!is_allowed_url("http://localhost@example.org/"));
         QVERIFY(!is_allowed_url("ftp://localhost/"));
@@ -319,7 +333,8 @@ private Q_SLOTS:
         server.serve("/file", file);
         RemoteSettings settings = quick_settings();
         settings.http.attempts = 1;
-        QCOMPARE(refusal(open_one(server, "file", settings), ErrorCode::unreadable, {"/file", "in time"}), QString());
+        QCOMPARE(refusal(open_one(server, "file", settings), ErrorCode::unreadable, {"/file", "in time"}),
+                 QString());
         settings.http.stall_timeout = std::chrono::milliseconds(60'000);
         std::stop_source stop;
         RunContext ctx;
@@ -343,8 +358,10 @@ private Q_SLOTS:
         const auto plain = parse_hub_location("hf://org/name");
         QVERIFY(plain && plain->model == "org/name" && plain->revision == "main" && plain->file.empty());
         const auto revision = parse_hub_location("hf://bert-base-uncased@v1.0/sub/model.safetensors");
-        QVERIFY(revision && revision->model == "bert-base-uncased" && revision->revision == "v1.0" && revision->file == "sub/model.safetensors");
-        for (const char* wrong : {"hf://", "hf:///", "hf://a/../b", "hf://a/b@", "hf://a b/c", "hf://a/b@../x", "hf://a/b?x=1", "hf://a/b#c"})
+        QVERIFY(revision && revision->model == "bert-base-uncased" && revision->revision == "v1.0" &&
+                revision->file == "sub/model.safetensors");
+        for (const char* wrong : {"hf://", "hf:///", "hf://a/../b", "hf://a/b@", "hf://a b/c",
+                                  "hf://a/b@../x", "hf://a/b?x=1", "hf://a/b#c"})
             QVERIFY2(!parse_hub_location(wrong), wrong);
     }
 };
