@@ -4,12 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "core/base/text.h"
 #include "core/checkpoint/format_table.h"
+#include "core/checkpoint/hub_cache.h"
 #include "core/checkpoint/name_dialects.h"
+#include "core/checkpoint/read_recorder.h"
+#include "core/checkpoint/reading_scope.h"
+#include "core/checkpoint/remote_store.h"
 #include "core/checkpoint/tensor_reader.h"
 
 namespace posiscope::core {
@@ -37,24 +42,20 @@ std::string folder_name(const std::filesystem::path& folder)
     return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
 }
 
-bool ends_with_any(std::string_view name, std::span<const std::string_view> endings)
-{
-    return std::any_of(endings.begin(), endings.end(),
-                       [&](std::string_view ending) { return name.ends_with(ending); });
-}
-
 /// The weights in a folder without a "model.safetensors". Names only say where to look; what a file is, its content says.
 std::vector<std::string> weight_candidates(const FileStore& store)
 {
-    constexpr std::array<std::string_view, 5> usual{"model.safetensors.index.json", "pytorch_model.bin",
-                                                    "pytorch_model.bin.index.json", "flax_model.msgpack",
-                                                    "model.onnx"};
-    constexpr std::array<std::string_view, 9> other{".bin", ".pt",   ".pth",  ".ckpt", ".msgpack",
-                                                    ".npz", ".gguf", ".onnx", ".index"};
+    constexpr std::array<std::string_view, 4> usual{"pytorch_model.bin", "pytorch_model.bin.index.json",
+                                                    "flax_model.msgpack", "model.onnx"};
+    // Arrays come last: results lie beside weights more often than weights are kept as arrays.
+    constexpr std::array<std::string_view, 9> other{".bin",     ".pt",   ".pth",   ".ckpt", ".gguf",
+                                                    ".msgpack", ".onnx", ".index", ".npz"};
     constexpr std::array<std::string_view, 6> beside{"training_args.bin", "optimizer.", "scheduler.",
                                                      "rng_state",         "scaler.",    "optimizer_"};
+    constexpr std::string_view usual_index = "model.safetensors.index.json";
     const auto names = store.names();
     std::vector<std::string> found;
+    if (std::binary_search(names.begin(), names.end(), usual_index)) return {std::string(usual_index)};
     // One safetensors file of another name is as good; several would be a guess.
     for (const std::string& name : names)
         if (name.ends_with(".safetensors")) found.push_back(name);
@@ -65,52 +66,23 @@ std::vector<std::string> weight_candidates(const FileStore& store)
     for (const std::string& name : names)
         if (name.ends_with(".index.json")) found.push_back(name);
     if (!found.empty()) return found;
-    for (const std::string& name : names) {
-        const bool is_beside = std::any_of(beside.begin(), beside.end(),
-                                           [&](std::string_view start) { return name.starts_with(start); });
-        if (ends_with_any(name, other) && !is_beside) found.push_back(name);
+    for (const std::string_view ending : other) {
+        for (const std::string& name : names) {
+            const bool is_beside = std::any_of(beside.begin(), beside.end(), [&](std::string_view start) {
+                return name.starts_with(start);
+            });
+            if (name.ends_with(ending) && !is_beside) found.push_back(name);
+        }
+        if (!found.empty()) return found;
     }
     return found;
-}
-
-/// The snapshot that a folder of the Hugging Face cache ("models--org--name") points to; the folder itself for others.
-Result<std::filesystem::path> snapshot_folder(const std::filesystem::path& folder)
-{
-    std::error_code fault;
-    const auto snapshots = folder / "snapshots";
-    if (!std::filesystem::is_directory(snapshots, fault)) return folder;
-    if (const auto reference = open_file(folder / "refs" / "main")) {
-        if (const auto text = (*reference)->read_text(1'000)) {
-            const std::string revision(trimmed(*text));
-            if (is_plain_file_name(revision) && std::filesystem::is_directory(snapshots / revision, fault))
-                return snapshots / revision;
-        }
-    }
-    const auto names = folder_store(snapshots)->names();
-    if (names.size() == 1) return snapshots / names.front();
-    return Error{ErrorCode::not_found,
-                 "the cache folder " + in_quotes(folder.string()) +
-                     (names.empty() ? " has no snapshot"
-                                    : " has several snapshots and no valid 'refs/main'; open one of them: " +
-                                          join_for_message(names)),
-                 "opening a checkpoint"};
 }
 
 /// "org/name" for a folder in the Hugging Face cache; the folder's own name elsewhere.
 std::string model_name(const std::filesystem::path& folder)
 {
-    constexpr std::string_view mark = "models--";
-    std::error_code fault;
-    const auto absolute = std::filesystem::absolute(folder, fault).lexically_normal();
-    for (auto at = absolute; at.has_parent_path() && at != at.parent_path(); at = at.parent_path()) {
-        std::string name = at.filename().string();
-        if (!name.starts_with(mark)) continue;
-        name.erase(0, mark.size());
-        if (const std::size_t dashes = name.find("--"); dashes != std::string::npos)
-            name.replace(dashes, 2, "/");
-        return name;
-    }
-    return folder_name(folder);
+    std::string name = hub_model_name(folder);
+    return name.empty() ? folder_name(folder) : name;
 }
 
 /// The index of a TensorFlow checkpoint that is named by its prefix or by one of its data files; empty for other paths.
@@ -133,8 +105,84 @@ std::filesystem::path tensorflow_index(const std::filesystem::path& path)
     return {};
 }
 
-Result<Place> find_place(const std::string& location)
+/// Weights by the names they have on the Hub, which is asked for each in turn.
+Result<std::string> weights_on_hub(const FileStore& store)
 {
+    constexpr std::array<std::string_view, 5> usual{"model.safetensors", "model.safetensors.index.json",
+                                                    "pytorch_model.bin", "pytorch_model.bin.index.json",
+                                                    "flax_model.msgpack"};
+    for (const std::string_view name : usual) {
+        const auto opened = store.open(name);
+        if (opened) return std::string(name);
+        if (opened.error().code != ErrorCode::not_found) return opened.error();
+    }
+    std::vector<std::string> names(usual.begin(), usual.end());
+    return Error{ErrorCode::not_found,
+                 in_quotes(store.name()) + " does not exist or has no weights that are read; looked for " +
+                     join_for_message(names),
+                 "opening a checkpoint"};
+}
+
+Result<Place> find_on_hub(const std::string& location, std::vector<std::string>& warnings)
+{
+    const auto hub = parse_hub_location(location);
+    if (!hub) return hub.error();
+    const auto settings = RemoteSettings::from_environment();
+    const std::string shown =
+        std::string(hub_prefix) + hub->model + (hub->revision == "main" ? "" : "@" + hub->revision);
+    // What Hugging Face's own programs downloaded serves as well where the network does not.
+    const auto downloaded = [&]() -> std::optional<Place> {
+        std::string folder = "models--" + hub->model;
+        if (const std::size_t slash = folder.find('/'); slash != std::string::npos)
+            folder.replace(slash, 1, "--");
+        const auto cache = hub_cache_folder() / folder;
+        const auto snapshot = snapshot_folder(cache, hub->revision);
+        if (!snapshot || *snapshot == cache) return std::nullopt;
+        Place place{folder_store(*snapshot), hub->file.empty() ? std::string(weights_file) : hub->file,
+                    hub->model};
+        if (hub->file.empty() && !place.store->contains(weights_file)) {
+            const auto candidates = weight_candidates(*place.store);
+            if (candidates.size() != 1) return std::nullopt;
+            place.weights = candidates.front();
+        }
+        return place;
+    };
+    if (settings.offline)
+        if (auto place = downloaded()) return *std::move(place);
+    const auto store = remote_store(settings.endpoint + "/" + hub->model + "/resolve/" + hub->revision + "/",
+                                    shown, settings);
+    if (!store) return store.error();
+    auto weights = hub->file.empty() ? weights_on_hub(**store) : Result<std::string>(hub->file);
+    if (!weights && weights.error().code == ErrorCode::unreadable) {
+        if (auto place = downloaded()) {
+            warnings.push_back(weights.error().message +
+                               "; the copy in the cache of downloads is opened instead");
+            return *std::move(place);
+        }
+    }
+    if (!weights) return weights.error();
+    return Place{*store, *std::move(weights), hub->model};
+}
+
+Result<Place> find_at_url(const std::string& location)
+{
+    auto settings = RemoteSettings::from_environment();
+    const std::string url = location.substr(0, location.find_first_of("?#"));
+    const std::size_t slash = url.rfind('/');
+    if (slash < url.find("://") + 3 || slash + 1 == url.size())
+        return Error{ErrorCode::invalid_argument, in_quotes(url) + " names no file", "opening a checkpoint"};
+    if (url_origin(url) != url_origin(settings.endpoint)) settings.token.clear();
+    const std::string folder = url.substr(0, slash);
+    const auto store = remote_store(folder + "/", folder, settings);
+    if (!store) return store.error();
+    const std::size_t before = folder.rfind('/');
+    return Place{*store, url.substr(slash + 1), folder.substr(before + 1)};
+}
+
+Result<Place> find_place(const std::string& location, std::vector<std::string>& warnings)
+{
+    if (location.starts_with(hub_prefix)) return find_on_hub(location, warnings);
+    if (is_remote_location(location)) return find_at_url(location);
     if (location.starts_with(sample_prefix)) {
         const std::string name = location.substr(sample_prefix.size());
         auto store = embedded_sample(name);
@@ -153,7 +201,14 @@ Result<Place> find_place(const std::string& location)
         if (parent.empty()) parent = ".";
         return Place{folder_store(parent), path.filename().string(), model_name(parent)};
     }
-    const auto folder = snapshot_folder(path);
+    auto folder = snapshot_folder(path);
+    if (folder && *folder == path) {
+        // The cache as a whole, with a single model in it.
+        std::vector<std::string> models;
+        for (const std::string& name : folder_store(path)->names())
+            if (name.starts_with("models--")) models.push_back(name);
+        if (models.size() == 1) folder = snapshot_folder(path / models.front());
+    }
     if (!folder) return folder.error();
     Place place{folder_store(*folder), std::string(weights_file), model_name(*folder)};
     if (!place.store->contains(weights_file)) {
@@ -229,7 +284,9 @@ Result<HostTensor> Checkpoint::read(std::string_view name) const
 {
     const auto info = require(name);
     if (!info) return info.error();
-    return read_tensor(**info, m_tensor_file.sources);
+    auto tensor = read_tensor(**info, m_tensor_file.sources);
+    if (tensor) ReadRecorder::note(name, tensor->shape(), std::as_const(*tensor).values());
+    return tensor;
 }
 
 Result<HostTensor> Checkpoint::read_rows(std::string_view name, std::span<const std::int64_t> rows) const
@@ -248,7 +305,9 @@ Result<HostTensor> Checkpoint::read_rows(std::string_view name, std::span<const 
                          "tensor " + in_quotes(name) + " has " + std::to_string(info.shape[0]) +
                              " rows; row " + std::to_string(row) + " was asked for",
                          "reading rows of a tensor"};
-    return read_tensor_rows(info, m_tensor_file.sources, rows);
+    auto tensor = read_tensor_rows(info, m_tensor_file.sources, rows);
+    if (tensor) ReadRecorder::note(name, tensor->shape(), std::as_const(*tensor).values());
+    return tensor;
 }
 
 const std::vector<std::shared_ptr<const ByteSource>>& Checkpoint::files() const
@@ -272,12 +331,15 @@ std::uint64_t Checkpoint::file_size() const
 
 Result<std::shared_ptr<const Checkpoint>> open_checkpoint(const std::string& location, const RunContext& ctx)
 {
-    const auto place = find_place(location);
+    const ReadingScope scope(ctx);
+    std::vector<std::string> warnings;
+    const auto place = find_place(location, warnings);
     if (!place) return place.error();
     const auto source = place->store->open(place->weights);
     if (!source) return source.error();
     auto tensors = open_tensor_file({*source, place->store, place->weights}, ctx);
     if (!tensors) return tensors.error();
+    tensors->warnings.insert(tensors->warnings.begin(), warnings.begin(), warnings.end());
     translate_names(*tensors);
     const auto store =
         tensors->enclosed_files.empty() ? place->store : layered_store(tensors->enclosed_files, place->store);

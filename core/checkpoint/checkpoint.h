@@ -43,7 +43,7 @@ public:
     /// The tensor of this very name, or null.
     [[nodiscard]] const TensorInfo* find(std::string_view name) const;
 
-    /// Tensors of shards that are missing, and the name of the shard.
+    /// Tensors that cannot be had, and why, to follow "tensor 'x' ".
     [[nodiscard]] const std::map<std::string, std::string, std::less<>>& absent() const
     {
         return m_tensor_file.absent;

@@ -292,6 +292,7 @@ bool is_gguf(const ByteSource& source)
 Result<TensorFile> open_gguf(const std::shared_ptr<const ByteSource>& source, const RunContext& ctx)
 {
     GgufReader reader(*source);
+    if (!is_gguf(*source)) reader.fail("the file does not begin with 'GGUF'");
     const std::uint64_t version = reader.number(4);
     if (!reader.fault && version >= 0x0100'0000 && version <= 0xFF00'0000 && (version & 0xFFFFu) == 0)
         reader.fail("the file is written in big-endian order; little-endian was expected",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -359,6 +360,15 @@ void translate_paths(TensorFile& file)
     for (TensorInfo& info : file.tensors)
         if (info.name.find('/') != std::string::npos || (is_vit && info.name == "cls"))
             translate_path(info, is_vit);
+    std::map<std::string, std::string, std::less<>> absent;
+    for (const auto& [name, reason] : file.absent) {
+        TensorInfo stand_in;
+        stand_in.name = name;
+        stand_in.shape = {1, 1};
+        if (name.find('/') != std::string::npos) translate_path(stand_in, is_vit);
+        absent.emplace(stand_in.name, reason);
+    }
+    file.absent = std::move(absent);
 }
 
 } // namespace

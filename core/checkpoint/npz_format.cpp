@@ -65,7 +65,7 @@ std::string other_content(std::string_view type)
 /// The array whose header a source begins with. Its `source` is left open. Nothing, with a warning, for arrays that hold
 /// no numbers.
 Result<std::optional<TensorInfo>> read_array(const ByteSource& source, const std::string& name,
-                                             std::vector<std::string>& warnings)
+                                             TensorFile& file)
 {
     std::uint64_t offset = 0;
     auto header = read_npy_header(source, offset);
@@ -73,8 +73,9 @@ Result<std::optional<TensorInfo>> read_array(const ByteSource& source, const std
     const auto dtype = type_of(header->type);
     if (!dtype) {
         if (const std::string content = other_content(header->type); !content.empty()) {
-            warnings.push_back("array " + in_quotes(name) + " in " + in_quotes(source.name()) + " holds " +
-                               content + "; it is left out");
+            file.warnings.push_back("array " + in_quotes(name) + " in " + in_quotes(source.name()) +
+                                    " holds " + content + "; it is left out");
+            file.absent.emplace(name, "holds " + content);
             return std::optional<TensorInfo>{};
         }
         return Error{ErrorCode::corrupt_file,
@@ -128,8 +129,7 @@ Result<TensorFile> open_npz(const std::shared_ptr<const ByteSource>& source, con
         if (ctx.cancelled()) return cancelled_error("opening a checkpoint");
         if (!entry.name.ends_with(ending)) continue;
         auto record = zip_record(source, entry);
-        auto info =
-            read_array(*record, entry.name.substr(0, entry.name.size() - ending.size()), file.warnings);
+        auto info = read_array(*record, entry.name.substr(0, entry.name.size() - ending.size()), file);
         if (!info) return info.error();
         if (!*info) continue;
         (*info)->source = file.sources.size();
@@ -155,7 +155,7 @@ Result<TensorFile> open_npy(const std::shared_ptr<const ByteSource>& source, con
     TensorFile file;
     file.format = "npy";
     file.sources.push_back(source);
-    auto info = read_array(*source, "array", file.warnings);
+    auto info = read_array(*source, "array", file);
     if (!info) return info.error();
     if (*info) file.tensors.push_back(**std::move(info));
     return file;

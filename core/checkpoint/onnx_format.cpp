@@ -178,6 +178,7 @@ private:
         const auto* row = std::find_if(type_codes.begin(), type_codes.end(),
                                        [&](const TypeCode& known) { return known.code == found.type; });
         if (found.type == 8) {
+            m_file.absent.emplace(found.name, "holds text");
             m_file.warnings.push_back(tensor + " in " + in_quotes(m_source.name()) +
                                       " holds text; it is left out");
             return {};

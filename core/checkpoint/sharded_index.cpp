@@ -28,6 +28,7 @@ void join(TensorFile shard, std::set<std::string, std::less<>>& names, TensorFil
         whole.files.insert(whole.files.end(), shard.sources.begin(), shard.sources.end());
     whole.sources.insert(whole.sources.end(), shard.sources.begin(), shard.sources.end());
     whole.warnings.insert(whole.warnings.end(), shard.warnings.begin(), shard.warnings.end());
+    whole.absent.insert(shard.absent.begin(), shard.absent.end());
     for (TensorInfo& info : shard.tensors) {
         info.source += first;
         for (TensorRun& run : info.runs) run.source += first;
@@ -90,7 +91,8 @@ Result<TensorFile> open_sharded_index(const WeightFile& input, const RunContext&
         if (ctx.cancelled()) return cancelled_error("opening a checkpoint");
         const auto source = input.store->open(shard);
         if (!source && source.error().code == ErrorCode::not_found) {
-            for (const std::string& tensor : tensors) file.absent.emplace(tensor, shard);
+            for (const std::string& tensor : tensors)
+                file.absent.emplace(tensor, "is in the shard " + in_quotes(shard) + ", which is missing");
             file.warnings.push_back("the shard " + in_quotes(shard) + " that " + file_name +
                                     " names is missing; " + counted(tensors.size(), "tensor", "tensors") +
                                     " cannot be read");
@@ -101,9 +103,12 @@ Result<TensorFile> open_sharded_index(const WeightFile& input, const RunContext&
         if (!opened) return opened.error();
         if (file.format.empty()) file.format = opened->format;
         for (const auto& [name, content] : opened->enclosed_files) file.enclosed_files.emplace(name, content);
+        std::set<std::string, std::less<>> held;
+        for (const TensorInfo& info : opened->tensors) held.insert(info.name);
+        for (const auto& [name, reason] : opened->absent) held.insert(name);
         join(*std::move(opened), names, file);
         for (const std::string& tensor : tensors)
-            if (!names.contains(tensor))
+            if (!held.contains(tensor))
                 return fault("tensor " + in_quotes(tensor) + " is said to be in " + in_quotes(shard) +
                              ", which does not hold it");
     }

@@ -59,7 +59,7 @@ struct TensorFile {
     /// What would lie beside the weights, where the file itself holds it: "config.json", "vocab.txt".
     std::map<std::string, std::string, std::less<>> enclosed_files;
     std::map<std::string, std::string, std::less<>>
-        absent; ///< tensors of shards that are missing -> the shard's file
+        absent; ///< tensors that are not read -> why, to follow "tensor 'x' "
 };
 
 /// The axes of a tensor as they are stored; those of row-major order where `axes` is empty.

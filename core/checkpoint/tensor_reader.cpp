@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -324,9 +325,7 @@ Result<void> check_sum(const TensorInfo& info, ByteSources sources)
                  "reading a tensor"};
 }
 
-} // namespace
-
-Result<HostTensor> read_tensor(const TensorInfo& info, ByteSources sources)
+Result<HostTensor> read_whole(const TensorInfo& info, ByteSources sources)
 {
     Storage storage(info, sources);
     const auto axes = joined_axes(info);
@@ -345,8 +344,7 @@ Result<HostTensor> read_tensor(const TensorInfo& info, ByteSources sources)
     return tensor;
 }
 
-Result<HostTensor> read_tensor_rows(const TensorInfo& info, ByteSources sources,
-                                    std::span<const std::int64_t> rows)
+Result<HostTensor> read_rows(const TensorInfo& info, ByteSources sources, std::span<const std::int64_t> rows)
 {
     Storage storage(info, sources);
     const auto axes = joined_axes(info);
@@ -391,6 +389,33 @@ Result<HostTensor> read_tensor_rows(const TensorInfo& info, ByteSources sources,
         std::copy_n(out.values().begin() + static_cast<std::ptrdiff_t>(from) * width, width,
                     out.values().begin() + static_cast<std::ptrdiff_t>(to) * width);
     return out;
+}
+
+/// Runs a reader; memory that is not there becomes an error.
+template <class Reader>
+Result<HostTensor> within_memory(const TensorInfo& info, const Reader& reader)
+{
+    try {
+        return reader();
+    } catch (const std::bad_alloc&) {
+        return Error{ErrorCode::out_of_memory,
+                     "there is not enough memory for tensor " + in_quotes(info.name) + " of shape " +
+                         shape_text(info.shape),
+                     "reading a tensor"};
+    }
+}
+
+} // namespace
+
+Result<HostTensor> read_tensor(const TensorInfo& info, ByteSources sources)
+{
+    return within_memory(info, [&] { return read_whole(info, sources); });
+}
+
+Result<HostTensor> read_tensor_rows(const TensorInfo& info, ByteSources sources,
+                                    std::span<const std::int64_t> rows)
+{
+    return within_memory(info, [&] { return read_rows(info, sources, rows); });
 }
 
 } // namespace posiscope::core

@@ -402,6 +402,8 @@ private:
         const auto* type = std::find_if(type_codes.begin(), type_codes.end(),
                                         [&](const TypeCode& row) { return row.code == entry->type; });
         if (type == type_codes.end()) {
+            m_file.absent.emplace(
+                name, entry->type == 7 ? "holds text" : "has the data type " + std::to_string(entry->type));
             m_file.warnings.push_back(
                 tensor + " in " + in_quotes(m_source.name()) +
                 (entry->type == 7 ? " holds text" : " has the data type " + std::to_string(entry->type)) +

@@ -163,7 +163,11 @@ private:
         {
             const std::lock_guard lock(m_mutex);
             if (auto found = find_content(); !found) return found;
-            if (m_entry.size <= small_record) {
+            // A look at the header of an array is no reason to read it whole.
+            const bool wants_most = std::any_of(ranges.begin(), ranges.end(), [&](const ByteRange& range) {
+                return range.out.size() >= m_entry.size / 2;
+            });
+            if (m_loaded || (m_entry.size <= small_record && wants_most)) {
                 if (auto loaded = load_small(); !loaded) return loaded;
                 for (const ByteRange& range : ranges)
                     if (!range.out.empty())

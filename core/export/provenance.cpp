@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/export/provenance.h"
 
+#include "core/base/text.h"
 #include "core/base/version.h"
+#include "core/export/tensors_used.h"
 #include "core/probe/word_choice.h"
 
 namespace posiscope::core {
@@ -33,6 +35,13 @@ nlohmann::ordered_json provenance(const OpenModel& model, const ProbeResult& pro
     object["way"] = probe_way_name(probe.way);
     object["device"] = probe.device;
     object["kernels"] = probe.kernels;
+    // A checkpoint that cannot be read any more leaves its digests out; what was computed stands.
+    if (const auto digests = tensors_used(model, probe)) {
+        object["tensors_sha256"] = digest_of_all(*digests);
+        object["tensors"] = json::object();
+        for (const auto& [name, digest] : *digests)
+            object["tensors"][printable(name, 400)] = {{"shape", digest.shape}, {"sha256", digest.sha256}};
+    }
     return object;
 }
 

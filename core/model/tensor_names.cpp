@@ -82,8 +82,8 @@ std::string wanted_text(const Shape& wanted)
 TensorNames::TensorNames(const Checkpoint& checkpoint, std::vector<std::string_view> family_prefixes)
     : m_checkpoint(checkpoint)
 {
-    for (const auto& [name, shard] : checkpoint.absent())
-        m_absent.emplace(without_prefixes(name, family_prefixes), shard);
+    for (const auto& [name, reason] : checkpoint.absent())
+        m_absent.emplace(without_prefixes(name, family_prefixes), reason);
     for (const TensorInfo& info : checkpoint.tensors()) {
         std::string canonical(without_prefixes(info.name, family_prefixes));
         canonical = modern_norm_name(std::move(canonical), checkpoint, info.name);
@@ -104,8 +104,8 @@ Error TensorNames::missing(std::string_view canonical) const
 {
     if (const auto at = m_absent.find(canonical); at != m_absent.end())
         return Error{ErrorCode::not_found,
-                     "tensor " + in_quotes(canonical) + " is in the shard " + in_quotes(at->second) +
-                         " beside " + in_quotes(m_checkpoint.weights_name()) + ", which is missing",
+                     "tensor " + in_quotes(canonical) + " of " + in_quotes(m_checkpoint.weights_name()) +
+                         " " + at->second,
                      "recognising the network"};
     std::vector<std::pair<std::size_t, std::string>> near;
     constexpr std::size_t most_compared = 20'000; // names in a file; more would take long
