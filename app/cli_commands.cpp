@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/cli_output.h"
 #include "core/base/text.h"
 #include "core/base/version.h"
 #include "core/export/atomic_file.h"
@@ -34,37 +35,6 @@ using json = nlohmann::ordered_json;
 double seconds_since(std::chrono::steady_clock::time_point start)
 {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-int fail(const Error& error)
-{
-    std::fprintf(stderr, "posiscope-cli: %s\n", core::printable(error.message, 4000).c_str());
-    return error.code == ErrorCode::cancelled ? exit_interrupted : exit_refused;
-}
-
-void warn(const std::vector<std::string>& warnings)
-{
-    for (const std::string& warning : warnings)
-        std::fprintf(stderr, "warning: %s\n", core::printable(warning, 4000).c_str());
-}
-
-void print(const json& object)
-{
-    const std::string text = object.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-    std::fwrite(text.data(), 1, text.size(), stdout);
-}
-
-void print_line(const std::string& text)
-{
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fputc('\n', stdout);
-}
-
-json as_json(const std::vector<std::string>& texts)
-{
-    json list = json::array();
-    for (const std::string& text : texts) list.push_back(core::printable(text, 4000));
-    return list;
 }
 
 json info_object(const core::OpenModel& model)

@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli_commands.h"
+#include "app/position_commands.h"
 #include "app/probe_arguments.h"
 #include "core/base/heap.h"
 #include "core/base/text.h"
@@ -113,6 +114,45 @@ int run(int argc, char** argv)
     metrics_command->add_flag("--json", metrics.json, "Print one JSON object");
     app::add_threads_argument(*metrics_command);
 
+    app::MapArguments map;
+    CLI::App* map_command = program.add_subcommand("map", "Lay position vectors out in the plane");
+    map_command->add_option("CHECKPOINT", map.checkpoint)->required();
+    map_command->add_option("--stack", map.stack, "encoder, decoder, ... (default: the model's first)");
+    map_command->add_option("--method", map.method, "tsne or pca")->check(CLI::IsMember({"tsne", "pca"}));
+    map_command->add_option("--perplexity", map.perplexity, "t-SNE: how many neighbours count (default 30)");
+    map_command->add_option("--seed", map.seed, "t-SNE: seed of a random start (default 0)");
+    map_command->add_option("--iterations", map.iterations, "t-SNE: steps of descent at most (default 1000)");
+    map_command->add_option("--init", map.start, "t-SNE: pca (default) or random")
+        ->check(CLI::IsMember({"pca", "random"}));
+    map_command->add_option("--length", map.length, "Rows where the vectors are computed (default 512)");
+    map_command->add_option("--out", map.out, "File for the points: .csv (position,x,y), .json or .npy");
+    map_command->add_flag("--json", map.json, "Print one JSON object");
+    app::add_threads_argument(*map_command);
+
+    app::BiasArguments bias;
+    CLI::App* bias_command = program.add_subcommand("bias", "The relative bias by offset");
+    bias_command->add_option("CHECKPOINT", bias.checkpoint)->required();
+    bias_command->add_option("--stack", bias.stack, "encoder, decoder, ... (default: the model's first)");
+    bias_command->add_option("--layer", bias.layer, "Where layers have their own (default 0)");
+    bias_command->add_option("--length", bias.length, "Positions (default 128)");
+    bias_command->add_option("--out", bias.out, "File for the maps, [heads, L, L] as .npy");
+    bias_command->add_flag("--json", bias.json, "Print one JSON object");
+    app::add_threads_argument(*bias_command);
+
+    app::SimilarityArguments similarity;
+    CLI::App* similarity_command =
+        program.add_subcommand("similarity", "Similarity, spectrum and decodability of position vectors");
+    similarity_command->add_option("CHECKPOINT", similarity.checkpoint)->required();
+    similarity_command->add_option("--stack", similarity.stack,
+                                   "encoder, decoder, ... (default: the model's first)");
+    similarity_command->add_flag("--dot", similarity.dot, "Dot products instead of cosines");
+    similarity_command->add_option("--seed", similarity.seed, "Seed of the five folds (default 0)");
+    similarity_command->add_option("--length", similarity.length,
+                                   "Rows where the vectors are computed (default 512)");
+    similarity_command->add_option("--out", similarity.out, "File for the similarities, [n, n] as .npy");
+    similarity_command->add_flag("--json", similarity.json, "Print one JSON object");
+    app::add_threads_argument(*similarity_command);
+
     try {
         program.parse(argc, argv);
     } catch (const CLI::ParseError& fault) {
@@ -126,6 +166,9 @@ int run(int argc, char** argv)
     ctx.progress = [&progress](const core::Progress& now) { progress.show(now); };
     if (info_command->parsed()) return app::run_info(info, ctx);
     if (probe_command->parsed()) return app::run_probe(probe, ctx);
+    if (map_command->parsed()) return app::run_map(map, ctx);
+    if (bias_command->parsed()) return app::run_bias(bias, ctx);
+    if (similarity_command->parsed()) return app::run_similarity(similarity, ctx);
     return app::run_metrics(metrics, ctx);
 }
 

@@ -79,6 +79,14 @@ public:
         return out;
     }
 
+    /// The bias of a projection alone.
+    HostTensor bias(const LinearNames& names)
+    {
+        HostTensor out = whole(names.bias);
+        if (!out.empty() && !names.outputs.empty() && names.bias_is_packed) out = picked(out, names.outputs);
+        return out;
+    }
+
 private:
     static HostTensor reshaped(HostTensor tensor, std::int64_t columns)
     {
@@ -631,6 +639,20 @@ Result<std::shared_ptr<const Network>> read_encoder(WeightReader& weights, const
     return std::shared_ptr<const Network>(std::move(network));
 }
 
+/// The bias table that all layers share, in a file that lacks the layers; empty: none.
+std::string shared_bias_table(const Checkpoint& checkpoint, const Stack& stack)
+{
+    if (!stack.bucketed_bias) return {};
+    const Shape wanted{stack.bucketed_bias->buckets, stack.heads};
+    std::vector<std::string> found;
+    for (const TensorInfo& tensor : checkpoint.tensors())
+        if (tensor.name.ends_with("relative_attention_bias.weight") && tensor.shape == wanted)
+            found.push_back(tensor.name);
+    for (const std::string& name : found)
+        if (name.find(stack.id + ".") != std::string::npos) return name;
+    return found.size() == 1 ? found.front() : std::string{};
+}
+
 } // namespace
 
 Result<Network> read_network(const OpenModel& model, const Stack& stack, const ProbeOptions& options,
@@ -649,6 +671,29 @@ Result<Network> read_network(const OpenModel& model, const Stack& stack, const P
         network.encoder = *std::move(encoder);
     }
     return network;
+}
+
+Result<LayerPositions> read_layer_positions(const OpenModel& model, const Stack& stack, int layer,
+                                            std::int64_t length)
+{
+    WeightReader weights(*model.checkpoint);
+    const auto number = static_cast<std::size_t>(layer);
+    LayerNames shared;
+    shared.relative_bias_table = shared_bias_table(*model.checkpoint, stack);
+    const LayerNames& names = number < stack.layer_names.size() ? stack.layer_names[number] : shared;
+    ProbeOptions options;
+    options.length = length;
+    options.segments = false;
+    if (stack.needs_prefix) options.variant = InputVariant::special;
+    NetworkLayer read;
+    read.query.bias = weights.bias(names.query);
+    read.key.bias = weights.bias(names.key);
+    read.positions = read_positions(weights, stack, names, options);
+    if (!weights.fault) fold_extra_queries(weights, stack, names, options, read);
+    if (weights.fault) return *weights.fault;
+    return LayerPositions{std::move(read.positions), std::move(read.query.bias), std::move(read.key.bias),
+                          names.heads > 0 ? names.heads : stack.heads,
+                          names.head_dim > 0 ? names.head_dim : stack.head_dim};
 }
 
 } // namespace posiscope::core

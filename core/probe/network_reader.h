@@ -30,4 +30,16 @@ Result<Network> read_network(const OpenModel& model, const Stack& stack, const P
                              std::int64_t last_layer, const ProbeInput& input,
                              std::vector<std::int64_t>& special_positions, const RunContext& ctx);
 
+/// What one layer's scheme does without any word: its biases, vectors of offsets and rotations, and the constant parts of
+/// its queries and keys, which meet the vectors. Reads none of the large matrices.
+struct LayerPositions {
+    AttentionPositions positions;
+    HostTensor query_constant, key_constant; ///< [heads * head_dim], or empty: zeros
+    std::int64_t heads = 0, head_dim = 0;
+};
+/// @param layer  a layer may be missing whose relative bias the stack shares
+/// @error not_found, numeric_failure, unreadable
+Result<LayerPositions> read_layer_positions(const OpenModel& model, const Stack& stack, int layer,
+                                            std::int64_t length);
+
 } // namespace posiscope::core
