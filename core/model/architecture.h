@@ -9,6 +9,7 @@
 #include "core/position/grid_bias.h"
 #include "core/position/relative_position_bias.h"
 #include "core/position/relative_vectors.h"
+#include "core/position/rotary.h"
 #include "core/position/sinusoidal.h"
 
 namespace posiscope::core {

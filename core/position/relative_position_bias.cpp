@@ -73,20 +73,4 @@ HostTensor alibi_bias(const std::vector<double>& slopes, bool ends_at_zero, std:
     return bias;
 }
 
-void rotary_tables(const RotaryScheme& scheme, std::int64_t length, HostTensor& cosines, HostTensor& sines)
-{
-    const std::int64_t pairs = scheme.features / 2;
-    cosines = HostTensor({length, pairs});
-    sines = HostTensor({length, pairs});
-    for (std::int64_t k = 0; k < pairs; ++k) {
-        const double frequency =
-            std::pow(scheme.base, -2.0 * static_cast<double>(k) / static_cast<double>(scheme.features));
-        for (std::int64_t p = 0; p < length; ++p) {
-            const double angle = static_cast<double>(p) * frequency;
-            cosines.data()[p * pairs + k] = static_cast<float>(std::cos(angle));
-            sines.data()[p * pairs + k] = static_cast<float>(std::sin(angle));
-        }
-    }
-}
-
 } // namespace posiscope::core

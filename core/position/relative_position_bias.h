@@ -15,13 +15,6 @@ struct BucketedBias {
     bool bidirectional = true;
 };
 
-/// Rotary positions. Source: Su et al. 2021, "RoFormer".
-struct RotaryScheme {
-    std::int64_t features = 0; ///< of each head that are turned
-    double base = 10000.0;
-    bool interleaved = false;
-};
-
 /// ALiBi. Source: Press et al. 2022.
 struct AlibiScheme {
     double largest_bias = 8.0;
@@ -49,9 +42,5 @@ std::vector<double> alibi_slopes(std::int64_t heads, double largest_bias, bool c
 /// slope_h * (j - last) where the scheme ends at zero, else slope_h * j.
 /// @return [heads, length, length]
 HostTensor alibi_bias(const std::vector<double>& slopes, bool ends_at_zero, std::int64_t length);
-
-/// Cosines and sines of p * base^(-2k / features), p = 0 .. length - 1, k = 0 .. features / 2 - 1.
-/// Source: Su et al. 2021, "RoFormer".
-void rotary_tables(const RotaryScheme& scheme, std::int64_t length, HostTensor& cosines, HostTensor& sines);
 
 } // namespace posiscope::core

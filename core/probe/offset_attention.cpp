@@ -84,9 +84,12 @@ PairLogits::PairLogits(const Network& network, const NetworkLayer& layer, std::s
         const std::size_t distance = follows ? o + 1 - length : length - 1 - o;
         for (std::size_t p = 0; p < m_pairs; ++p) {
             const std::size_t at = distance * m_pairs + p;
-            m_turn[o * 2 * m_pairs + p] = layer.positions.rotary_cosines.data()[at];
+            // The tables carry a factor on every turned query and key: here once, in their product twice. At
+            // distance 0 the cosine is that factor.
+            const float factor = layer.positions.rotary_cosines.data()[p];
+            m_turn[o * 2 * m_pairs + p] = factor * layer.positions.rotary_cosines.data()[at];
             m_turn[o * 2 * m_pairs + m_pairs + p] =
-                (follows ? 1.0f : -1.0f) * layer.positions.rotary_sines.data()[at];
+                (follows ? factor : -factor) * layer.positions.rotary_sines.data()[at];
         }
     }
 }

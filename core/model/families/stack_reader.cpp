@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/model/families/rotary_config.h"
 
 namespace posiscope::core {
 
@@ -104,33 +105,12 @@ std::int64_t StackReader::layers(std::string_view key,
 
 RotaryScheme StackReader::rotary(std::int64_t head_dim, double published_base, double published_share)
 {
-    const nlohmann::json& root = config().root();
-    const auto nested = root.find("rope_parameters");
-    const bool has_nested = nested != root.end() && nested->is_object();
-    const ConfigJson settings(has_nested ? *nested : root, config().file_name());
-    const auto number = [&](const char* key, double fallback) {
-        return take(settings.optional_number(key, 0.0, 1e12), std::optional<double>{}).value_or(fallback);
-    };
-    // Scaled rotations (linear, dynamic, yarn, llama3) change the frequencies.
-    const auto scaling = root.find("rope_scaling");
-    const ConfigJson scaled(scaling != root.end() && scaling->is_object() ? *scaling
-                                                                          : nlohmann::json::object(),
-                            config().file_name());
-    for (const auto& [source, key] :
-         {std::pair(&settings, "rope_type"), {&scaled, "rope_type"}, {&scaled, "type"}}) {
-        const auto type = take(source->optional_text(key), std::optional<std::string>{});
-        if (type && *type != "default")
-            fail(Error{ErrorCode::unsupported_model,
-                       in_quotes(config().file_name()) + ": rotary positions scaled by " +
-                           in_quotes(*type, 40) + " are not supported; 'default' was expected",
-                       "recognising the network"});
-    }
-    const double base = number("rope_theta", number("rotary_emb_base", published_base));
-    const double share = number("partial_rotary_factor", number("rotary_pct", published_share));
-    const auto turned = static_cast<std::int64_t>(share * static_cast<double>(head_dim)) / 2 * 2;
-    if (turned < 2 || turned > head_dim || !(base > 1.0))
-        fail(config().field_error("rope_theta", "and the share of turned features make no rotation"));
-    return {turned, base, false};
+    RotarySettings settings =
+        take(read_rotary_settings(config(), head_dim, {published_base, published_share}), RotarySettings{});
+    if (!settings.scaling.empty())
+        note("rotary positions are scaled by " + in_quotes(settings.scaling, 40) +
+             " to inputs longer than those of training");
+    return std::move(settings.scheme);
 }
 
 std::int64_t StackReader::word_table(Stack& stack, std::string_view canonical, std::string_view size_key,
