@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The commands that read position vectors and biases and need no probe: map, bias, similarity.
+#include <nlohmann/json.hpp>
+
 #include "app/position_commands.h"
 
 #include <cmath>

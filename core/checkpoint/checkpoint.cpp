@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/text.h"
 #include "core/checkpoint/format_table.h"
 #include "core/checkpoint/hub_cache.h"
@@ -24,8 +26,9 @@ constexpr std::uint64_t largest_config = 16'000'000;
 constexpr std::string_view weights_file = "model.safetensors";
 /// The config by the names it travels by; the first is the usual one.
 /// The last are the settings that a training checkpoint holds itself (fairseq).
-constexpr std::array<std::string_view, 5> config_files{"config.json", "bert_config.json", "albert_config.json",
-                                                       "bert_config_nezha.json", "training_settings.json"};
+constexpr std::array<std::string_view, 5> config_files{"config.json", "bert_config.json",
+                                                       "albert_config.json", "bert_config_nezha.json",
+                                                       "training_settings.json"};
 
 /// Where a location leads: the files, the name of the weights among them, and how the model is called.
 struct Place {

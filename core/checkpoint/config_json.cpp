@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/text.h"
 
 namespace posiscope::core {
@@ -74,15 +76,17 @@ Result<json> parse_json(std::string_view text, const std::string& what,
     }
 }
 
+ConfigJson::ConfigJson() : m_root(std::make_shared<const json>(json::object())) {}
+
 ConfigJson::ConfigJson(json root, std::string file_name)
-    : m_root(std::move(root)), m_file_name(std::move(file_name))
+    : m_root(std::make_shared<const json>(std::move(root))), m_file_name(std::move(file_name))
 {
 }
 
 const json* ConfigJson::value(std::string_view key) const
 {
-    const auto at = m_root.find(std::string(key));
-    return at == m_root.end() || at->is_null() ? nullptr : &*at;
+    const auto at = m_root->find(std::string(key));
+    return at == m_root->end() || at->is_null() ? nullptr : &*at;
 }
 
 bool ConfigJson::has(std::string_view key) const

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/base/result.h"
 
@@ -24,11 +25,11 @@ Result<nlohmann::json> parse_json(std::string_view text, const std::string& what
 /// expected of it.
 class ConfigJson {
 public:
-    ConfigJson() = default;
+    ConfigJson();
     ConfigJson(nlohmann::json root, std::string file_name);
 
     [[nodiscard]] const std::string& file_name() const { return m_file_name; }
-    [[nodiscard]] const nlohmann::json& root() const { return m_root; }
+    [[nodiscard]] const nlohmann::json& root() const { return *m_root; }
     [[nodiscard]] bool has(std::string_view key) const;
 
     /// A whole number within [least, most].
@@ -50,7 +51,7 @@ public:
 private:
     [[nodiscard]] const nlohmann::json* value(std::string_view key) const;
 
-    nlohmann::json m_root = nlohmann::json::object();
+    std::shared_ptr<const nlohmann::json> m_root; ///< never null; behind a pointer, for headers see no JSON
     std::string m_file_name = "config.json";
 };
 

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/text.h"
 #include "core/checkpoint/byte_source.h"
 #include "core/checkpoint/config_json.h"

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/checked_math.h"
 #include "core/base/text.h"
 

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/text.h"
 #include "core/checkpoint/config_json.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/export/provenance.h"
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/text.h"
 #include "core/base/version.h"
 #include "core/export/tensors_used.h"

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/text.h"
 #include "core/metrics/metric_list.h"
 

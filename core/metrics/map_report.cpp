@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "core/kernels/thread_pool.h"
 #include "core/metrics/attention_distance.h"
 #include "core/metrics/direction_balance.h"
@@ -167,10 +169,10 @@ nlohmann::ordered_json probe_report(const ProbeResult& probe, const MetricTable&
             reports[block] = report_of(all, rest, quantity == Quantity::probabilities);
             // The patches alone: behind the class token, where the input has one.
             if (probe.grid_rows > 0)
-                add_grid_report(probe.special_positions.empty() ? all : rest,
-                                {static_cast<std::size_t>(probe.grid_rows),
-                                 static_cast<std::size_t>(probe.grid_columns)},
-                                reports[block]);
+                add_grid_report(
+                    probe.special_positions.empty() ? all : rest,
+                    {static_cast<std::size_t>(probe.grid_rows), static_cast<std::size_t>(probe.grid_columns)},
+                    reports[block]);
         });
         Json& entry = report["quantities"][std::string(quantity_id(quantity))];
         entry["head_mean"] = std::move(reports[0]);

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/metrics/grid.h"
 #include "core/metrics/metric_table.h"

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <nlohmann/json.hpp>
+
 #include "core/kernels/thread_pool.h"
 #include "core/metrics/map_report.h"
 #include "core/metrics/metric_table.h"

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/random.h"
 
 namespace posiscope::tests {

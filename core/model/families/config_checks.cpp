@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/text.h"
 
 namespace posiscope::core {

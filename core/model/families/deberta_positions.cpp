@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/text.h"
 
 namespace posiscope::core {

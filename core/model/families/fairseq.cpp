@@ -2,6 +2,8 @@
 #include <array>
 #include <cmath>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/text.h"
 #include "core/model/families/families.h"
 #include "core/model/families/stack_reader.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/families/image_stack.h"
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/text.h"
 
 namespace posiscope::core {

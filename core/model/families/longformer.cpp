@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 
+#include <nlohmann/json.hpp>
+
 #include "core/model/families/bert_body.h"
 #include "core/model/families/families.h"
 

@@ -50,7 +50,8 @@ public:
     /// Of rope_parameters, rope_scaling or, where `in_root`, the config itself.
     std::optional<double> number(std::string_view key, bool in_root = false, double least = 0.0)
     {
-        for (const ConfigJson* source : {&m_new, &m_old, in_root ? &m_config : nullptr}) {
+        for (const ConfigJson* source :
+             std::initializer_list<const ConfigJson*>{&m_new, &m_old, in_root ? &m_config : nullptr}) {
             if (source == nullptr) continue;
             const auto found = source->optional_number(key, least, largest_number);
             if (!found) {

@@ -5,6 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/text.h"
 #include "core/model/families/rotary_config.h"
 

@@ -4,6 +4,8 @@
 
 #include <QtTest>
 
+#include <nlohmann/json.hpp>
+
 #include "core/checkpoint/config_json.h"
 #include "tests/support/expected_error.h"
 

@@ -4,6 +4,8 @@
 
 #include <QtTest>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/version.h"
 #include "core/export/provenance.h"
 #include "core/probe/identical_word_probe.h"

@@ -5,6 +5,8 @@
 
 #include <QtTest>
 
+#include <nlohmann/json.hpp>
+
 #include "core/export/table_text.h"
 #include "core/metrics/metric_list.h"
 

@@ -4,6 +4,8 @@
 
 #include <QtTest>
 
+#include <nlohmann/json.hpp>
+
 #include "core/kernels/thread_pool.h"
 #include "core/metrics/map_report.h"
 #include "tests/support/synthetic_probe.h"

@@ -6,6 +6,8 @@
 
 #include <QtTest>
 
+#include <nlohmann/json.hpp>
+
 #include "core/model/family_table.h"
 #include "core/model/open_model.h"
 #include "tests/support/checkpoint_builder.h"
@@ -313,8 +315,7 @@ private Q_SLOTS:
         const auto mismatch = ErrorCode::shape_mismatch;
         config("model_type", "no_such_model", ErrorCode::unsupported_model, {"no_such_model", "bert"});
         config("model_type", 7, corrupt, {"7"});
-        config("position_embedding_type", "complex", ErrorCode::unsupported_model,
-               {"complex", "absolute"});
+        config("position_embedding_type", "complex", ErrorCode::unsupported_model, {"complex", "absolute"});
         config("hidden_size", 8, mismatch, {"8", "[40, 16]"});
         config("hidden_size", "16", corrupt, {"the text '16'"});
         config("hidden_size", -16, corrupt, {"-16"});

@@ -8,6 +8,8 @@
 
 #include <QtTest>
 
+#include <nlohmann/json.hpp>
+
 #include "core/model/open_model.h"
 #include "tests/support/checkpoint_builder.h"
 #include "tests/support/expected_error.h"
