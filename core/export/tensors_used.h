@@ -6,6 +6,7 @@
 
 #include "core/base/result.h"
 #include "core/checkpoint/read_recorder.h"
+#include "core/model/open_model.h"
 #include "core/probe/probe_result.h"
 
 namespace posiscope::core {
