@@ -101,6 +101,8 @@ Result<TensorFile> open_sharded_index(const WeightFile& input, const RunContext&
             continue;
         }
         if (!source) return source.error();
+        // An index of indexes could lead round in circles.
+        if (is_sharded_index(**source)) return fault("the shard " + in_quotes(shard) + " is an index itself");
         auto opened = open_tensor_file({*source, input.store, shard}, ctx);
         if (!opened) return opened.error();
         if (file.format.empty()) file.format = opened->format;
