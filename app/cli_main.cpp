@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/checkpoint_commands.h"
 #include "app/cli_commands.h"
 #include "app/position_commands.h"
 #include "app/probe_arguments.h"
@@ -82,8 +83,11 @@ int run(int argc, char** argv)
     program.set_version_flag("--version", std::string("posiscope-cli ") + core::version);
     program.require_subcommand(1);
     program.footer(
-        "CHECKPOINT is a folder with config.json and model.safetensors, a weight file with the config\n"
-        "beside it, or sample:NAME. Exit status: 0 done, 1 input refused, 2 wrong usage, 130 interrupted.");
+        "CHECKPOINT is a folder with a config and weights, a weight file or an index of shards with the "
+        "config beside it,\n"
+        "the prefix of a TensorFlow checkpoint, a folder of the Hugging Face cache, "
+        "hf://org/name[@revision], an https\n"
+        "address, or sample:NAME. Exit status: 0 done, 1 input refused, 2 wrong usage, 130 interrupted.");
 
     app::InfoArguments info;
     CLI::App* info_command = program.add_subcommand("info", "Say what a checkpoint holds");
@@ -153,6 +157,21 @@ int run(int argc, char** argv)
     similarity_command->add_flag("--json", similarity.json, "Print one JSON object");
     app::add_threads_argument(*similarity_command);
 
+    app::ModelsArguments models;
+    CLI::App* models_command = program.add_subcommand("models", "List the models in the Hugging Face cache");
+    models_command->add_option("--cache", models.folder,
+                               "Folder (default: HF_HUB_CACHE, HF_HOME/hub, ~/.cache/huggingface/hub)");
+    models_command->add_flag("--json", models.json, "Print one JSON object");
+    app::add_threads_argument(*models_command);
+
+    app::TensorArguments tensor;
+    CLI::App* tensor_command = program.add_subcommand("tensor", "Say what the values of one tensor are like");
+    tensor_command->add_option("CHECKPOINT", tensor.checkpoint)->required();
+    tensor_command->add_option("NAME", tensor.name, "As 'info' lists it")->required();
+    tensor_command->add_option("--out", tensor.out, "File for its values, float32 as .npy");
+    tensor_command->add_flag("--json", tensor.json, "Print one JSON object");
+    app::add_threads_argument(*tensor_command);
+
     try {
         program.parse(argc, argv);
     } catch (const CLI::ParseError& fault) {
@@ -167,6 +186,8 @@ int run(int argc, char** argv)
     if (info_command->parsed()) return app::run_info(info, ctx);
     if (probe_command->parsed()) return app::run_probe(probe, ctx);
     if (map_command->parsed()) return app::run_map(map, ctx);
+    if (models_command->parsed()) return app::run_models(models, ctx);
+    if (tensor_command->parsed()) return app::run_tensor(tensor, ctx);
     if (bias_command->parsed()) return app::run_bias(bias, ctx);
     if (similarity_command->parsed()) return app::run_similarity(similarity, ctx);
     return app::run_metrics(metrics, ctx);
