@@ -187,7 +187,7 @@ private Q_SLOTS:
         row(R"({"rope_scaling": {"type": "linear"}})", "'factor' is missing");
         row(R"({"rope_scaling": {"type": "linear", "factor": 0}})", "'factor' is 0");
         row(R"({"rope_scaling": {"type": "linear", "factor": -2}})", "-2");
-        row(R"({"rope_scaling": {"type": "linear", "factor": "2"}})", "\"2\"");
+        row(R"({"rope_scaling": {"type": "linear", "factor": "2"}})", "'2'");
         row(R"({"rope_scaling": {"type": 3}})", "'type' is 3");
         row(R"({"rope_scaling": {"type": "dynamic", "factor": 2.0}})", "max_position_embeddings");
         row(R"({"max_position_embeddings": 64, "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
