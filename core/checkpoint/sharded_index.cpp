@@ -42,6 +42,13 @@ void join(TensorFile shard, std::set<std::string, std::less<>>& names, TensorFil
     }
 }
 
+/// "layer.3.query" of "layer.3.query.bias"; empty where the name has one part only.
+std::string_view part_of(std::string_view name)
+{
+    const std::size_t dot = name.rfind('.');
+    return dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
+}
+
 } // namespace
 
 bool is_sharded_index(const ByteSource& source)
@@ -121,6 +128,15 @@ Result<TensorFile> open_sharded_index(const WeightFile& input, const RunContext&
                      file_name + ": none of its shards is there; the first is " +
                          in_quotes(shards.begin()->first),
                      "index of shards"};
+    // Parts of a network may be missing: those that are there can be looked at. A weight without its bias cannot.
+    std::set<std::string_view> parts;
+    for (const TensorInfo& info : file.tensors) parts.insert(part_of(info.name));
+    for (const auto& [name, reason] : file.absent)
+        if (const std::string_view part = part_of(name); !part.empty() && parts.contains(part))
+            return Error{ErrorCode::not_found,
+                         file_name + ": tensor " + in_quotes(name) + " " + reason +
+                             ", while its other half is there; copy that shard beside the others",
+                         "index of shards"};
     return file;
 }
 

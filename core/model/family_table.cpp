@@ -89,6 +89,27 @@ Result<const ModelFamily*> find_family(const Checkpoint& checkpoint, std::vector
             return &family;
         }
     }
+    // What comes nearest is worth naming: a file that was cut, or some of whose names are strange.
+    const ModelFamily* nearest = nullptr;
+    std::vector<std::string> lacks;
+    std::size_t most = 0;
+    for (const ModelFamily& family : model_families()) {
+        const TensorNames names(checkpoint, {family.name_prefixes.begin(), family.name_prefixes.end()});
+        std::vector<std::string> missing;
+        for (const std::string_view name : family.signature)
+            if (names.find(name) == nullptr) missing.push_back(in_quotes(name));
+        if (family.signature.size() - missing.size() <= most) continue;
+        most = family.signature.size() - missing.size();
+        nearest = &family;
+        lacks = std::move(missing);
+    }
+    if (nearest != nullptr)
+        return Error{ErrorCode::unsupported_model,
+                     in_quotes(checkpoint.config().file_name()) +
+                         " has no 'model_type', and the tensor names are of no known family; " +
+                         std::string(nearest->label) + " comes nearest, but " +
+                         in_quotes(checkpoint.weights_name()) + " has no tensor " + join_for_message(lacks),
+                     "recognising the network"};
     return Error{ErrorCode::unsupported_model,
                  in_quotes(checkpoint.config().file_name()) +
                      " has no 'model_type', and the tensor names are of no known family; known are " +

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,7 +76,8 @@ private Q_SLOTS:
                      message.c_str());
             QVERIFY2(message.find('\n') == std::string::npos, message.c_str());
             // It names the folder or a file in it.
-            QVERIFY2(message.find(path.toStdString()) != std::string::npos, message.c_str());
+            const std::string folder = path.section(QLatin1Char('/'), 0, 0).toStdString();
+            QVERIFY2(message.find(folder) != std::string::npos, message.c_str());
             QVERIFY2(outcome.error->code != ErrorCode::internal &&
                          outcome.error->code != ErrorCode::out_of_memory,
                      message.c_str());
@@ -90,13 +92,13 @@ private Q_SLOTS:
     {
         std::ifstream file(hostile_folder + "manifest.json");
         const auto manifest = nlohmann::json::parse(file);
-        std::vector<std::string> listed, found;
-        for (const auto& entry : manifest.at("entries"))
-            listed.push_back(entry.at("path").get<std::string>());
+        std::set<std::string> listed, found;
+        for (const auto& entry : manifest.at("entries")) {
+            const auto path = entry.at("path").get<std::string>();
+            listed.insert(path.substr(0, path.find('/')));
+        }
         for (const auto& entry : std::filesystem::directory_iterator(hostile_folder))
-            if (entry.is_directory()) found.push_back(entry.path().filename().string());
-        std::sort(listed.begin(), listed.end());
-        std::sort(found.begin(), found.end());
+            if (entry.is_directory()) found.insert(entry.path().filename().string());
         QCOMPARE(listed, found);
     }
 
