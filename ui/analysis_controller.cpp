@@ -369,6 +369,18 @@ void AnalysisController::takePicture(const PictureKey& key, core::Result<Picture
             m_stopped = true;
         else
             Q_EMIT failed(result.error());
+        // A model that cannot be probed may still have vectors and biases to show: old pictures are another model's.
+        const OpenEntry* refused = entry(key.model);
+        if (refused != nullptr && refused->model != m_session->model &&
+            result.error().code != core::ErrorCode::cancelled) {
+            auto bare = std::make_shared<core::Session>();
+            bare->model = refused->model;
+            bare->display = key.maps.display;
+            bare->metrics = m_session->metrics;
+            m_shown.reset();
+            m_session = std::move(bare);
+            Q_EMIT sessionChanged();
+        }
         Q_EMIT workChanged();
         return;
     }

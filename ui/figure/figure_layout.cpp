@@ -10,6 +10,7 @@
 #include <QCoreApplication>
 #include <QStringList>
 
+#include "ui/figure/chart_layout.h"
 #include "ui/plot/plot_colors.h"
 #include "ui/plot/ticks.h"
 
@@ -526,6 +527,9 @@ QSizeF figure_size_mm(const FigureSpec& spec, const FigureOptions& options)
         HeatmapFrame frame;
         const double side = settled_side(spec, *heatmap, options, measure, width, 0.0, frame);
         height = frame.top + side + frame.bottom;
+    } else if (const auto* chart = std::get_if<ChartContent>(&spec.content);
+               chart != nullptr && (chart->is_map || !chart->image.isNull())) {
+        height = 0.82 * width + strip_height(spec, options, measure);
     } else {
         // A curve reads best wide; a page-wide one still lower.
         height = (options.width_mm > 120.0 ? 0.42 : 0.64) * width + strip_height(spec, options, measure);
@@ -542,6 +546,12 @@ void draw_figure(FigureCanvas& canvas, const FigureSpec& spec, const FigureOptio
         if (heatmap->map.length > 0) draw_heatmap_figure(canvas, spec, *heatmap, options, page);
     } else if (const auto* profile = std::get_if<ProfileContent>(&spec.content)) {
         draw_profile_figure(canvas, spec, *profile, options, page);
+    } else if (const auto* chart = std::get_if<ChartContent>(&spec.content)) {
+        const TextMeasure measure(figure_font(options));
+        const ChartFrame frame =
+            draw_chart(canvas, *chart,
+                       {figure_font(options), page_colors(), strip_height(spec, options, measure)}, page);
+        draw_strip(canvas, spec, options, measure, frame.area.left(), frame.area.right(), page.width());
     }
 }
 

@@ -11,6 +11,7 @@
 #include <QString>
 
 #include "core/metrics/quantity.h"
+#include "ui/figure/chart.h"
 #include "ui/plot/color_scale.h"
 #include "ui/plot/profile_curve.h"
 
@@ -35,7 +36,7 @@ struct ProfileContent {
 
 /// What a figure shows and where it comes from. The same spec gives the same figure on screen and in every format.
 struct FigureSpec {
-    std::variant<HeatmapContent, ProfileContent> content;
+    std::variant<HeatmapContent, ProfileContent, ChartContent> content;
     QString title;              ///< drawn on request only: captions are for papers
     QByteArray provenance_json; ///< one JSON object: program version, checkpoint, every setting, seed
     QString suggested_name;     ///< file name without folder and extension

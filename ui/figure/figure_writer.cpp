@@ -70,7 +70,9 @@ core::Result<void> check(const FigureSpec& spec, const FigureOptions& options)
                            .arg(largest_dpi));
     const auto* heatmap = std::get_if<HeatmapContent>(&spec.content);
     const auto* profile = std::get_if<ProfileContent>(&spec.content);
-    if ((heatmap && heatmap->map.length == 0) || (profile && profile->curve.mean.empty()))
+    const auto* chart = std::get_if<ChartContent>(&spec.content);
+    if ((heatmap && heatmap->map.length == 0) || (profile && profile->curve.mean.empty()) ||
+        (chart && chart->empty()))
         return invalid(QStringLiteral("there is nothing to draw"));
     return {};
 }

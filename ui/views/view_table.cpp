@@ -9,8 +9,12 @@
 #include "core/metrics/metric_list.h"
 #include "ui/convert.h"
 #include "ui/views/attention_heatmap_view.h"
+#include "ui/views/image_grid_view.h"
 #include "ui/views/metric_table_view.h"
 #include "ui/views/offset_profile_view.h"
+#include "ui/views/position_map_view.h"
+#include "ui/views/position_similarity_view.h"
+#include "ui/views/relative_bias_view.h"
 
 namespace posiscope::ui {
 namespace {
@@ -18,6 +22,11 @@ namespace {
 bool has_maps(const core::Session& session)
 {
     return session.maps != nullptr;
+}
+
+bool has_model(const core::Session& session)
+{
+    return session.model != nullptr;
 }
 
 bool has_metrics(const core::Session& session)
@@ -79,6 +88,85 @@ std::span<const ViewRow> view_table()
                     "invariance is near 1, symmetry and monotonicity near 1/2. Compare maps of equal "
                     "length only. A dash is a property that is not defined for this map."),
                 wang, true, has_metrics, create<MetricTableView>},
+        ViewRow{
+            "position_map", QT_TRANSLATE_NOOP("views", "Position map"),
+            QT_TRANSLATE_NOOP(
+                "views", "The position vectors as points of the plane, by t-SNE (which keeps near vectors "
+                         "near) and, beside "
+                         "it, along their two principal components. Coloured by position; a line joins each "
+                         "position to the "
+                         "next; rings are rows that are special or that no position uses. For relative "
+                         "schemes the vectors "
+                         "of the offsets, for rotary positions the cosines and sines of the angles. t-SNE "
+                         "moves points "
+                         "y so that q_ij = (1 + |y_i - y_j|²)⁻¹ / Z comes close to p_ij, Gaussian in the "
+                         "vectors' distances: it lessens KL = Σ p log(p / q)."),
+            QT_TRANSLATE_NOOP(
+                "views",
+                "A thread that runs from the first position to the last means that the model tells positions "
+                "apart in their order. Knots are positions that it hardly tells apart. Distances between far "
+                "parts of a t-SNE map, and its turn, mean nothing; those of the principal components do. "
+                "Another "
+                "seed and another perplexity show what is stable."),
+            QT_TRANSLATE_NOOP("views",
+                              "Van der Maaten and Hinton, “Visualizing Data using t-SNE”, JMLR 2008; "
+                              "the map of BERT's positions: Wang et al., ICLR 2021."),
+            false, has_model, create<PositionMapView>},
+        ViewRow{"position_similarity", QT_TRANSLATE_NOOP("views", "Position similarity"),
+                QT_TRANSLATE_NOOP(
+                    "views",
+                    "What the position vectors say by themselves: cosine or dot product of every two, their "
+                    "lengths, "
+                    "the singular values with the dimensions that hold 90, 95 and 99 % of the squared "
+                    "length, the "
+                    "Fourier spectrum along the positions (power[k] = Σ |Σ x_p exp(-2πi kp/n)|² "
+                    "over the features, without their means), and how well position and order can be read "
+                    "from them by "
+                    "linear means (ridge and logistic regression, tested on positions that were left out)."),
+                QT_TRANSLATE_NOOP("views", "A bright diagonal that fades to both sides means that near "
+                                           "positions are alike; stripes mean "
+                                           "waves, which show as peaks of the spectrum. Few dimensions mean "
+                                           "a simple curve. An order that is "
+                                           "told right in half of the cases is not there for linear means."),
+                QT_TRANSLATE_NOOP("views", "Wang and Chen, “What Do Position Embeddings Learn?”, EMNLP 2020 "
+                                           "(regressions); folds over positions are this program's."),
+                false, has_model, create<PositionSimilarityView>},
+        ViewRow{
+            "relative_bias", QT_TRANSLATE_NOOP("views", "Relative bias"),
+            QT_TRANSLATE_NOOP(
+                "views",
+                "What a relative scheme adds to the logits before any word is read, against the offset: key "
+                "position minus query position. Thin lines are heads, the thick one their mean; faint "
+                "vertical "
+                "lines are where buckets begin. For vectors of offsets (Shaw, NEZHA, XLNet, DeBERTa) the "
+                "term "
+                "without words, scale * (b_q . r_o); for rotary positions the mean of cos(angle * offset). "
+                "The map "
+                "beside it shows the same for every query and key."),
+            QT_TRANSLATE_NOOP("views", "A peak at 0 that falls to both sides means that near words count "
+                                       "more. A dip at 0 is the white "
+                                       "band, which is shaded: a word looks past itself. Flat ends mean that "
+                                       "far offsets are not told "
+                                       "apart, as within the last bucket."),
+            QT_TRANSLATE_NOOP(
+                "views",
+                "Raffel et al. 2020, sec. 2.1 (buckets); Press et al. 2022 (ALiBi); Shaw et al. 2018; "
+                "Su et al. 2021 (rotary); the white band: Wang et al., ICLR 2021."),
+            false, has_model, create<RelativeBiasView>},
+        ViewRow{"image_grid", QT_TRANSLATE_NOOP("views", "Image grid"),
+                QT_TRANSLATE_NOOP("views", "For models that read images: one small map for each patch, laid "
+                                           "out as the patches are, that "
+                                           "shows the cosine of its position vector with every patch's; the "
+                                           "patch that was clicked is shown "
+                                           "enlarged. A class token's row is left out."),
+                QT_TRANSLATE_NOOP(
+                    "views",
+                    "A bright spot at the patch's own place that fades around it means that the model has "
+                    "learned the "
+                    "grid; bright rows and columns mean that it tells rows and columns apart by themselves."),
+                QT_TRANSLATE_NOOP("views",
+                                  "Dosovitskiy et al., “An Image is Worth 16x16 Words”, ICLR 2021, fig. 7."),
+                false, has_model, create<ImageGridView>},
     };
     return rows;
 }

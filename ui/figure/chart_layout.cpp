@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/figure/chart_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <QStringList>
+
+#include "ui/plot/ticks.h"
+
+namespace posiscope::ui {
+namespace {
+
+constexpr double thin = 0.5;
+
+/// Least and largest finite value, widened; 0 .. 1 where there is none.
+std::pair<double, double> spanned(const ChartContent& content, bool horizontal)
+{
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    for (const ChartSeries& series : content.series)
+        for (const double value : horizontal ? series.x : series.y)
+            if (std::isfinite(value)) {
+                least = std::min(least, value);
+                most = std::max(most, value);
+            }
+    if (!(least <= most)) return {0.0, 1.0};
+    if (!horizontal && content.zero_line) {
+        least = std::min(least, 0.0);
+        most = std::max(most, 0.0);
+    }
+    double pad = 0.05 * (most - least);
+    if (horizontal && !content.is_map) pad = content.integer_x ? 0.5 : 0.0;
+    if (!(most > least) && pad == 0.0) pad = std::max(0.1 * std::abs(least), 1e-9);
+    return {least - pad, most + pad};
+}
+
+void draw_dot(FigureCanvas& canvas, const QPointF& middle, double radius, const QColor& color, bool hollow)
+{
+    constexpr int corners = 12;
+    QPolygonF outline;
+    for (int k = 0; k <= corners; ++k) {
+        const double angle = 2.0 * M_PI * k / corners;
+        outline << middle + radius * QPointF(std::cos(angle), std::sin(angle));
+    }
+    if (hollow)
+        canvas.polyline(outline, {color, 0.8, false});
+    else
+        canvas.polygon(outline, color);
+}
+
+int fitting(double extent, double each)
+{
+    return std::clamp(static_cast<int>(extent / each), 2, 13);
+}
+
+struct LegendRow {
+    QString text;
+    QColor color;
+    bool line;
+    double x, y;
+};
+
+/// Places of the legend above the plot. @return its height
+double place_legend(const ChartContent& content, const ChartStyle& style, const TextMeasure& measure,
+                    double width, std::vector<LegendRow>& rows)
+{
+    for (const ChartSeries& series : content.series)
+        if (!series.name.isEmpty())
+            rows.push_back({series.name, series_color(content, series, 0, style.colors), series.line, 0, 0});
+    if (content.white_band)
+        rows.push_back(
+            {QStringLiteral("white band %1 to %2")
+                 .arg(fixed_text(content.white_band->first, 0), fixed_text(content.white_band->last, 0)),
+             style.colors.white_band, false, 0, 0});
+    if (rows.empty()) return 0.0;
+    const double em = style.font.points;
+    double x = 0.0, y = 0.0;
+    for (LegendRow& row : rows) {
+        const double extent = 2.0 * em + measure.width(row.text);
+        if (x > 0.0 && x + extent > width) {
+            x = 0.0;
+            y += 1.1 * measure.line_height();
+        }
+        row.x = x;
+        row.y = y;
+        x += extent + 1.2 * em;
+    }
+    return y + measure.line_height() + 0.4 * em;
+}
+
+} // namespace
+
+QColor series_color(const ChartContent& content, const ChartSeries& series, std::size_t point,
+                    const PlotColors& colors)
+{
+    const ColorMapId map = content.bar ? content.bar->map : ColorMapId::viridis;
+    switch (series.color) {
+    case SeriesColor::main: return colors.curve;
+    case SeriesColor::faint: return colors.faint;
+    case SeriesColor::distinct:
+        return QColor::fromHslF(static_cast<float>(0.92 * series.hue), 0.55F,
+                                colors.background.lightnessF() < 0.5F ? 0.62F : 0.45F);
+    case SeriesColor::by_value:
+        return point < series.values.size()
+                   ? QColor(color_map_entry(
+                         map,
+                         std::clamp(static_cast<int>(std::lround(255.0 * series.values[point])), 0, 255)))
+                   : colors.curve;
+    }
+    return colors.curve;
+}
+
+ChartFrame draw_chart(FigureCanvas& canvas, const ChartContent& content, const ChartStyle& style,
+                      const QSizeF& page)
+{
+    const TextMeasure measure(style.font);
+    const PlotColors& colors = style.colors;
+    const FigurePen pen{colors.text, thin, false};
+    const double em = style.font.points, tick = 0.35 * em, gap = 0.25 * em, name_gap = 0.4 * em, edge = 2.0;
+    std::vector<LegendRow> legend;
+    const double legend_height = place_legend(content, style, measure, page.width() - 4.0 * em, legend);
+
+    // The bar's own room at the right.
+    std::vector<Tick> bar_marks;
+    double bar_room = 0.0, bar_label_width = 0.0;
+    ColorScale bar_scale;
+    if (content.bar) {
+        bar_scale.map = content.bar->map;
+        bar_scale.lower = content.bar->lower;
+        bar_scale.upper = content.bar->upper;
+        bar_marks = color_bar_ticks(bar_scale, 6);
+        for (const Tick& mark : bar_marks)
+            bar_label_width = std::max(bar_label_width, measure.width(mark.label));
+        bar_room = 1.1 * em + 1.1 * em + tick + gap + bar_label_width + name_gap + measure.line_height();
+    }
+    const bool numbers = !content.is_map && content.image.isNull();
+    ChartFrame frame;
+    std::tie(frame.left, frame.right) = content.x_range.value_or(spanned(content, true));
+    std::tie(frame.bottom, frame.top) = content.y_range.value_or(spanned(content, false));
+    if (!content.image.isNull() && !content.x_range) {
+        frame.left = 0.0;
+        frame.right = content.image.width();
+        frame.bottom = -static_cast<double>(content.image.height());
+        frame.top = 0.0;
+    }
+    const double top = edge + style.strip + legend_height + (numbers ? 0.5 * measure.cap_height() : 0.0);
+    const double below =
+        numbers ? tick + gap + measure.cap_height() + name_gap + measure.line_height() + edge : edge;
+    const double height = std::max(4.0, page.height() - top - below);
+    std::vector<Tick> y_marks;
+    double before = edge;
+    if (numbers) {
+        y_marks = value_ticks(frame.bottom, frame.top, fitting(height, 2.0 * measure.line_height()));
+        double widest = 0.0;
+        for (const Tick& mark : y_marks) widest = std::max(widest, measure.width(mark.label));
+        before += measure.line_height() + name_gap + widest + gap + tick;
+    }
+    frame.area = QRectF(
+        before, top, std::max(4.0, page.width() - before - bar_room - edge - (numbers ? em : 0.0)), height);
+    if (content.is_map || !content.image.isNull()) {
+        // The unit that fits both ways, the rest shared by both sides.
+        const double wide = (frame.right - frame.left) / frame.area.width(),
+                     high = (frame.top - frame.bottom) / frame.area.height();
+        if (!content.image.isNull()) {
+            const double unit = std::max(wide, high);
+            const QSizeF size((frame.right - frame.left) / unit, (frame.top - frame.bottom) / unit);
+            frame.area = QRectF(frame.area.center() - QPointF(0.5 * size.width(), 0.5 * size.height()), size);
+        } else if (wide < high) {
+            const double more = 0.5 * (high * frame.area.width() - (frame.right - frame.left));
+            frame.left -= more;
+            frame.right += more;
+        } else {
+            const double more = 0.5 * (wide * frame.area.height() - (frame.top - frame.bottom));
+            frame.bottom -= more;
+            frame.top += more;
+        }
+    }
+    const QRectF& area = frame.area;
+
+    if (content.white_band) {
+        const double from =
+            std::clamp(frame.at(content.white_band->first - 0.5, 0).x(), area.left(), area.right());
+        const double to =
+            std::clamp(frame.at(content.white_band->last + 0.5, 0).x(), area.left(), area.right());
+        if (to > from) canvas.fill(QRectF(from, area.top(), to - from, area.height()), colors.white_band);
+    }
+    for (const double x : content.edges)
+        if (x > frame.left && x < frame.right)
+            canvas.line(frame.at(x, frame.bottom), frame.at(x, frame.top), {colors.faint, thin, false});
+    if (content.zero_line && frame.bottom < 0.0 && frame.top > 0.0)
+        canvas.line(frame.at(frame.left, 0.0), frame.at(frame.right, 0.0), {colors.frame, thin, true});
+    if (!content.image.isNull()) canvas.cells(area, content.image);
+
+    const auto inside = [&](double x, double y) {
+        return x >= frame.left && x <= frame.right && y >= frame.bottom && y <= frame.top;
+    };
+    for (const ChartSeries& series : content.series) {
+        const std::size_t count = std::min(series.x.size(), series.y.size());
+        if (series.line) {
+            QPolygonF piece;
+            const auto flush = [&] {
+                if (piece.size() > 1)
+                    canvas.polyline(piece, {series.color == SeriesColor::by_value
+                                                ? colors.faint
+                                                : series_color(content, series, 0, colors),
+                                            series.width, false});
+                piece.clear();
+            };
+            for (std::size_t k = 0; k < count; ++k) {
+                // Lines end at the last point inside: a canvas knows no clipping.
+                if (!std::isfinite(series.x[k]) || !std::isfinite(series.y[k]) ||
+                    !inside(series.x[k], series.y[k])) {
+                    flush();
+                    continue;
+                }
+                piece << frame.at(series.x[k], series.y[k]);
+            }
+            flush();
+        }
+        if (!series.points) continue;
+        const double radius = std::clamp(0.012 * std::min(area.width(), area.height()), 1.2, 0.42 * em);
+        for (std::size_t k = 0; k < count; ++k)
+            if (std::isfinite(series.x[k]) && std::isfinite(series.y[k]) && inside(series.x[k], series.y[k]))
+                draw_dot(canvas, frame.at(series.x[k], series.y[k]), radius,
+                         series_color(content, series, k, colors), series.hollow);
+    }
+    std::vector<QRectF> taken;
+    for (const ChartLabel& label : content.labels) {
+        if (!inside(label.x, label.y)) continue;
+        const QPointF place = frame.at(label.x, label.y) + QPointF(0.55 * em, -0.35 * em);
+        const QRectF box(place.x(), place.y() - measure.cap_height(), measure.width(label.text),
+                         measure.cap_height());
+        if (box.right() > area.right() || std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) {
+                return other.intersects(box);
+            }))
+            continue;
+        taken.push_back(box.adjusted(-1, -1, 1, 1));
+        canvas.text({place, label.text, TextAnchor::start, 0.0, false, colors.text});
+    }
+
+    if (content.is_map)
+        canvas.frame(area, {colors.faint, thin, false});
+    else if (!content.image.isNull())
+        canvas.frame(area, pen);
+    if (numbers) {
+        canvas.line(area.bottomLeft(), area.bottomRight(), pen);
+        canvas.line(area.topLeft(), area.bottomLeft(), pen);
+        const double each = std::max(measure.width(fixed_text(std::floor(frame.left), 0)),
+                                     measure.width(fixed_text(std::ceil(frame.right), 0))) +
+                            1.1 * em;
+        const auto marks =
+            content.integer_x
+                ? integer_ticks(static_cast<int>(std::ceil(frame.left)),
+                                static_cast<int>(std::floor(frame.right)), fitting(area.width(), each))
+                : value_ticks(frame.left, frame.right, fitting(area.width(), 4.0 * em));
+        for (const Tick& mark : marks) {
+            const double x = frame.at(mark.at, 0.0).x();
+            canvas.line({x, area.bottom()}, {x, area.bottom() + tick}, pen);
+            canvas.text({{x, area.bottom() + tick + gap + measure.cap_height()},
+                         mark.label,
+                         TextAnchor::middle,
+                         0.0,
+                         false,
+                         colors.text});
+        }
+        for (const Tick& mark : y_marks) {
+            const double y = frame.at(0.0, mark.at).y();
+            canvas.line({area.left() - tick, y}, {area.left(), y}, pen);
+            canvas.text({{area.left() - tick - gap, y + 0.5 * measure.cap_height()},
+                         mark.label,
+                         TextAnchor::end,
+                         0.0,
+                         false,
+                         colors.text});
+        }
+        canvas.text({{area.center().x(),
+                      area.bottom() + tick + gap + measure.cap_height() + name_gap + measure.ascent()},
+                     content.x_label,
+                     TextAnchor::middle,
+                     0.0,
+                     false,
+                     colors.text});
+        canvas.text({{edge + measure.ascent(), area.center().y()},
+                     content.y_label,
+                     TextAnchor::middle,
+                     -90.0,
+                     false,
+                     colors.text});
+    }
+    if (content.bar) {
+        const double side = std::min(area.height(), 14.0 * em);
+        const QRectF bar(area.right() + 1.1 * em, area.center().y() - 0.5 * side, 1.1 * em, side);
+        canvas.cells(bar, color_bar_image(content.bar->map));
+        canvas.frame(bar, pen);
+        for (const Tick& mark : bar_marks) {
+            const double y = bar.bottom() - mark.at * bar.height();
+            canvas.line({bar.right(), y}, {bar.right() + tick, y}, pen);
+            canvas.text({{bar.right() + tick + gap, y + 0.5 * measure.cap_height()},
+                         mark.label,
+                         TextAnchor::start,
+                         0.0,
+                         false,
+                         colors.text});
+        }
+        canvas.text(
+            {{bar.right() + tick + gap + bar_label_width + name_gap + measure.descent(), bar.center().y()},
+             content.bar->label,
+             TextAnchor::middle,
+             90.0,
+             false,
+             colors.text});
+    }
+    for (const LegendRow& row : legend) {
+        const QPointF at(2.0 * em + row.x, edge + style.strip + row.y);
+        const double middle = at.y() + measure.ascent() - 0.5 * measure.cap_height();
+        if (row.line)
+            canvas.line({at.x(), middle}, {at.x() + 1.6 * em, middle}, {row.color, 1.2, false});
+        else
+            canvas.fill(QRectF(at.x(), middle - 0.4 * em, 1.6 * em, 0.8 * em), row.color);
+        canvas.text({{at.x() + 2.0 * em, at.y() + measure.ascent()},
+                     row.text,
+                     TextAnchor::start,
+                     0.0,
+                     false,
+                     colors.text});
+    }
+    return frame;
+}
+
+} // namespace posiscope::ui

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/metrics/position_similarity.h"
+#include "core/projection/position_vectors.h"
+#include "ui/figure/chart.h"
+#include "ui/views/position_view.h"
+
+class QComboBox;
+class QLabel;
+class QStackedWidget;
+
+namespace posiscope::ui {
+
+class ChartPlot;
+class HeatmapPlot;
+
+/// What position vectors say by themselves: similarity, norms, singular values, spectrum and decodability.
+class PositionSimilarityView : public PositionView {
+    Q_OBJECT
+
+public:
+    explicit PositionSimilarityView(QWidget* parent = nullptr);
+
+    void saveChoices(QSettings& settings) const override;
+    void restoreChoices(QSettings& settings) override;
+    [[nodiscard]] FigureSpec figure() const override;
+
+    [[nodiscard]] HeatmapPlot* map() const { return m_map; }
+    [[nodiscard]] ChartPlot* chart() const { return m_chart; }
+    [[nodiscard]] QString numbersText() const;
+
+protected:
+    void compute() override;
+    void showCursor() override;
+    [[nodiscard]] QString pictureLine() const override;
+
+private:
+    struct Found {
+        core::PositionVectors vectors;
+        core::PositionSimilarity similarity;
+        std::array<double, 2> far_cosine{};
+    };
+    void show();
+    [[nodiscard]] QString numbersHtml() const;
+
+    QComboBox* m_shown;
+    QComboBox* m_kind;
+    QStackedWidget* m_parts;
+    HeatmapPlot* m_map;
+    ChartPlot* m_chart;
+    QLabel* m_numbers;
+    std::shared_ptr<const Found> m_found;
+};
+
+} // namespace posiscope::ui

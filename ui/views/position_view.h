@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/model/open_model.h"
+#include "ui/figure/figure_spec.h"
+#include "ui/task_runner.h"
+#include "ui/views/analysis_view.h"
+
+class QHBoxLayout;
+class QLabel;
+class QStackedWidget;
+class QVBoxLayout;
+
+namespace posiscope::ui {
+
+/// What the views have in common that look at a model's weights rather than at a probe: they follow the model, stack and
+/// layer of the session, compute in the background (the newest wish wins), and say in a sentence why they cannot.
+class PositionView : public AnalysisView {
+    Q_OBJECT
+
+public:
+    explicit PositionView(QWidget* parent);
+
+    void setSession(std::shared_ptr<const core::Session> session) override;
+    [[nodiscard]] QString contextLine() const override;
+    void setSharedCursor(SharedCursor* cursor) override;
+    [[nodiscard]] bool canExport() const override { return m_has_picture; }
+    void exportShown() override;
+
+    /// What "Export" would write; canExport() must hold.
+    [[nodiscard]] virtual FigureSpec figure() const = 0;
+    /// Why nothing is shown; empty where something is.
+    [[nodiscard]] QString message() const;
+    [[nodiscard]] bool isBusy() const { return m_runner.isRunning(); }
+
+protected:
+    /// Starts what is missing for the present model and choices; called when either changes.
+    virtual void compute() = 0;
+    /// Shows the place that is marked in any view.
+    virtual void showCursor() = 0;
+    /// The part of the context line behind model and stack.
+    [[nodiscard]] virtual QString pictureLine() const = 0;
+
+    void showPicture();
+    void showMessage(const QString& sentence);
+    void showError(const core::Error& error);
+    /// The spec's provenance, title and name.
+    void describe(FigureSpec& spec, const std::string& view_id, const std::string& settings_json) const;
+
+    [[nodiscard]] const std::shared_ptr<const core::OpenModel>& model() const { return m_model; }
+    [[nodiscard]] const core::Stack* stack() const;
+    [[nodiscard]] int layer() const { return m_layer; }
+    [[nodiscard]] std::int64_t length() const { return m_length; }
+
+    QHBoxLayout* m_tools; ///< choices above the picture
+    QVBoxLayout* m_body;  ///< the picture
+    SharedCursor* m_cursor = nullptr;
+    TaskRunner m_runner;
+
+private:
+    std::shared_ptr<const core::OpenModel> m_model;
+    std::string m_stack;
+    int m_layer = 0;
+    std::int64_t m_length = 128;
+    bool m_has_picture = false;
+    QStackedWidget* m_pages;
+    QLabel* m_message;
+};
+
+} // namespace posiscope::ui
