@@ -178,6 +178,15 @@ std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* us
         transfer.too_long = true;
         return 0;
     }
+    // What the server says of the length spares a long wait for the same refusal.
+    if (transfer.status == 200) {
+        const auto said = transfer.answer.find("content-length");
+        const auto total = said == transfer.answer.end() ? std::nullopt : whole_number(said->second);
+        if (total && *total > largest_whole) {
+            transfer.too_long = true;
+            return 0;
+        }
+    }
     const std::size_t limit =
         transfer.status == 200 ? static_cast<std::size_t>(largest_whole) : transfer.body_limit;
     if (length > limit - std::min(limit, transfer.body->size())) {
