@@ -26,6 +26,7 @@ needed_packages=(
     g++ cmake ninja-build
     qt6-base-dev qt6-svg-dev libqcustomplot-dev
     libeigen3-dev nlohmann-json3-dev libcli11-dev
+    zlib1g-dev libsnappy-dev libcurl4-openssl-dev
     fonts-dejavu-core
 )
 # Taken where the distribution has them: without LibTorch everything but forward passes works, without the Wayland
