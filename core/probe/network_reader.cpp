@@ -9,6 +9,7 @@
 
 #include "core/base/random.h"
 #include "core/base/text.h"
+#include "core/checkpoint/reading_scope.h"
 #include "core/position/relative_position_bias.h"
 #include "core/position/sinusoidal.h"
 #include "core/probe/row_network.h"
@@ -659,6 +660,7 @@ Result<Network> read_network(const OpenModel& model, const Stack& stack, const P
                              std::int64_t last_layer, const ProbeInput& input,
                              std::vector<std::int64_t>& special_positions, const RunContext& ctx)
 {
+    const ReadingScope scope(ctx);
     WeightReader weights(*model.checkpoint);
     Network network = outline(stack);
     if (auto read = read_input(weights, model, stack, options, input, special_positions, network); !read)
