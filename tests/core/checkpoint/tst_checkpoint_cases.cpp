@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "core/checkpoint/hub_cache.h"
 #include "core/checkpoint/name_dialects.h"
 #include "core/checkpoint/read_recorder.h"
+#include "core/checkpoint/tensor_reader.h"
 #include "core/checkpoint/tensor_statistics.h"
 #include "core/model/tensor_names.h"
 #include "core/tensor/quantized_blocks.h"
@@ -345,6 +347,32 @@ private Q_SLOTS:
                              {"other.weight", std::to_string(type)}),
                      QString());
         }
+    }
+
+    void rows_that_the_conversion_to_gguf_turned_round_are_turned_back()
+    {
+        // Two heads of four rows each; the conversion of LLaMA puts rows 0 1 2 3 of a head in the order 0 2 1 3.
+        std::vector<float> stored;
+        for (const int row : {0, 2, 1, 3, 4, 6, 5, 7})
+            for (int col = 0; col < 3; ++col) stored.push_back(static_cast<float>(10 * row + col));
+        TensorFile file;
+        file.format = "gguf";
+        file.enclosed_files["config.json"] = R"({"model_type": "llama", "num_attention_heads": 2})";
+        file.sources.push_back(memory_source("memory", std::as_bytes(std::span(stored))));
+        TensorInfo info;
+        info.name = "blk.5.attn_q.weight";
+        info.shape = {8, 3};
+        info.end = stored.size() * sizeof(float);
+        file.tensors.push_back(info);
+        translate_names(file);
+        QCOMPARE(file.tensors[0].name, std::string("model.layers.5.self_attn.q_proj.weight"));
+        const auto whole = read_tensor(file.tensors[0], file.sources);
+        QVERIFY2(whole, failure(whole).c_str());
+        for (std::size_t n = 0; n < 24; ++n)
+            QCOMPARE(whole->data()[n], static_cast<float>(10 * (n / 3) + n % 3));
+        const auto row = read_tensor_rows(file.tensors[0], file.sources, std::vector<std::int64_t>{6});
+        QVERIFY2(row, failure(row).c_str());
+        QCOMPARE(row->data()[2], 62.0f);
     }
 
     void a_model_of_eleven_gigabytes_costs_its_header()
