@@ -64,11 +64,8 @@ ImageGridView::ImageGridView(QWidget* parent)
 {
     m_grid_plot->setAccessibleName(tr("Similarity maps of all patches"));
     m_patch_plot->setAccessibleName(tr("Similarity map of one patch"));
-    auto* parts = new QHBoxLayout;
-    parts->setSpacing(grid);
-    parts->addWidget(m_grid_plot, 3);
-    parts->addWidget(m_patch_plot, 2);
-    m_body->addLayout(parts, 1);
+    m_parts->addWidget(m_grid_plot, 3);
+    m_parts->addWidget(m_patch_plot, 2);
     connect(m_grid_plot, &ChartPlot::clicked, this, [this](const QPointF& place) {
         if (const auto patch = patchAt(place)) choosePatch(*patch);
     });

@@ -102,15 +102,18 @@ PositionMapView::PositionMapView(QWidget* parent)
          std::initializer_list<QWidget*>{m_shown, m_perplexity, m_iterations, m_start, m_seed, m_joined})
         m_tools->addWidget(choice);
     m_tools->addStretch(1);
+    // A narrow panel squeezes the choices rather than widening the window.
+    for (QWidget* choice :
+         std::initializer_list<QWidget*>{m_shown, m_perplexity, m_iterations, m_start, m_seed}) {
+        choice->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
+        choice->setMinimumWidth(5 * grid);
+    }
     for (QAbstractSpinBox* box : std::initializer_list<QAbstractSpinBox*>{m_perplexity, m_iterations, m_seed})
         box->setKeyboardTracking(false);
     m_tsne_plot->setAccessibleName(tr("t-SNE of the position vectors"));
     m_pca_plot->setAccessibleName(tr("Principal components of the position vectors"));
-    auto* maps = new QHBoxLayout;
-    maps->setSpacing(grid);
-    maps->addWidget(m_tsne_plot, 3);
-    maps->addWidget(m_pca_plot, 2);
-    m_body->addLayout(maps, 1);
+    m_parts->addWidget(m_tsne_plot, 3);
+    m_parts->addWidget(m_pca_plot, 2);
 
     connect(m_shown, &QComboBox::currentIndexChanged, this, [this](int shown) {
         m_tsne_plot->setVisible(shown != pca_only);

@@ -18,7 +18,8 @@ namespace posiscope::ui {
 
 PositionView::PositionView(QWidget* parent)
     : AnalysisView(parent), m_tools(new QHBoxLayout), m_body(new QVBoxLayout),
-      m_pages(new QStackedWidget(this)), m_message(new QLabel(this))
+      m_parts(new QBoxLayout(QBoxLayout::LeftToRight)), m_pages(new QStackedWidget(this)),
+      m_message(new QLabel(this))
 {
     auto* picture = new QWidget(this);
     m_tools->setContentsMargins(grid, 0, grid, grid / 2);
@@ -28,6 +29,8 @@ PositionView::PositionView(QWidget* parent)
     inside->setSpacing(0);
     inside->addLayout(m_tools);
     m_body->setContentsMargins(grid / 2, 0, grid / 2, grid / 2);
+    m_parts->setSpacing(grid);
+    m_body->addLayout(m_parts, 1);
     inside->addLayout(m_body, 1);
     m_message->setWordWrap(true);
     m_message->setAlignment(Qt::AlignCenter);
@@ -62,6 +65,12 @@ void PositionView::setSession(std::shared_ptr<const core::Session> session)
 const core::Stack* PositionView::stack() const
 {
     return m_model ? m_model->architecture.find_stack(m_stack) : nullptr;
+}
+
+void PositionView::resizeEvent(QResizeEvent* event)
+{
+    m_parts->setDirection(4 * width() > 5 * height() ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+    AnalysisView::resizeEvent(event);
 }
 
 QString PositionView::contextLine() const

@@ -9,6 +9,7 @@
 #include "ui/task_runner.h"
 #include "ui/views/analysis_view.h"
 
+class QBoxLayout;
 class QHBoxLayout;
 class QLabel;
 class QStackedWidget;
@@ -37,6 +38,8 @@ public:
     [[nodiscard]] bool isBusy() const { return m_runner.isRunning(); }
 
 protected:
+    void resizeEvent(QResizeEvent* event) override;
+
     /// Starts what is missing for the present model and choices; called when either changes.
     virtual void compute() = 0;
     /// Shows the place that is marked in any view.
@@ -57,6 +60,8 @@ protected:
 
     QHBoxLayout* m_tools; ///< choices above the picture
     QVBoxLayout* m_body;  ///< the picture
+    QBoxLayout*
+        m_parts; ///< in m_body: two pictures, side by side where the view is wide, else one above the other
     SharedCursor* m_cursor = nullptr;
     TaskRunner m_runner;
 

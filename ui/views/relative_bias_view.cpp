@@ -68,17 +68,15 @@ RelativeBiasView::RelativeBiasView(QWidget* parent)
 {
     m_shown->addItems({tr("Curves and map"), tr("Curves"), tr("Map")});
     m_shown->setAccessibleName(tr("What is shown"));
+    m_head->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     m_head->setAccessibleName(tr("Head of the map"));
     m_head->setToolTip(tr("Which head the map shows; the curves show all of them"));
     m_tools->addWidget(m_shown);
     m_tools->addWidget(m_head);
     m_tools->addStretch(1);
     m_curves->setAccessibleName(tr("Bias against the offset"));
-    auto* parts = new QHBoxLayout;
-    parts->setSpacing(grid);
-    parts->addWidget(m_curves, 3);
-    parts->addWidget(m_picture, 2);
-    m_body->addLayout(parts, 1);
+    m_parts->addWidget(m_curves, 3);
+    m_parts->addWidget(m_picture, 2);
 
     connect(m_shown, &QComboBox::currentIndexChanged, this, [this](int shown) {
         m_curves->setVisible(shown != map_only);

@@ -27,16 +27,19 @@ std::span<const WorkspaceLayout> workspace_layouts()
 
 Workspace::Workspace(SharedCursor* cursor, QWidget* parent)
     : QWidget(parent), m_columns(new QSplitter(Qt::Horizontal, this)),
-      m_right(new QSplitter(Qt::Vertical, this)), m_layout(&workspace_layouts().front())
+      m_left(new QSplitter(Qt::Vertical, this)), m_right(new QSplitter(Qt::Vertical, this)),
+      m_layout(&workspace_layouts().front())
 {
-    for (const std::string_view id : {"attention_heatmap", "offset_profile", "metric_table"})
+    for (const std::string_view id : {"attention_heatmap", "offset_profile", "metric_table", "position_map"})
         m_panels.push_back(new Panel(cursor, id, this));
     m_focused = m_panels.front();
-    m_columns->addWidget(m_panels[0]);
+    m_columns->addWidget(m_left);
+    m_left->addWidget(m_panels[0]);
+    m_left->addWidget(m_panels[3]);
     m_columns->addWidget(m_right);
     m_right->addWidget(m_panels[1]);
     m_right->addWidget(m_panels[2]);
-    for (QSplitter* splitter : {m_columns, m_right}) {
+    for (QSplitter* splitter : {m_columns, m_left, m_right}) {
         splitter->setHandleWidth(grid);
         splitter->setChildrenCollapsible(false);
     }
@@ -109,6 +112,7 @@ void Workspace::arrange()
         panel->setFilled(panel == m_filled);
         panel->setFillable(!m_layout->single);
     }
+    m_left->setVisible(!m_panels[0]->isHidden() || !m_panels[3]->isHidden());
     m_right->setVisible(!m_panels[1]->isHidden() || !m_panels[2]->isHidden());
 }
 
@@ -138,6 +142,7 @@ void Workspace::showEvent(QShowEvent* event)
     if (m_has_sizes) return;
     m_has_sizes = true;
     m_columns->setSizes({width() * 57 / 100, width() * 43 / 100});
+    m_left->setSizes({height() * 60 / 100, height() * 40 / 100});
     m_right->setSizes({height() * 48 / 100, height() * 52 / 100});
 }
 
@@ -147,6 +152,7 @@ void Workspace::save(QSettings& settings) const
     settings.setValue(QStringLiteral("layout"), to_qstring(m_layout->id));
     if (m_has_sizes) {
         settings.setValue(QStringLiteral("columns"), m_columns->saveState());
+        settings.setValue(QStringLiteral("left"), m_left->saveState());
         settings.setValue(QStringLiteral("right"), m_right->saveState());
     }
     for (std::size_t k = 0; k < m_panels.size(); ++k) {
@@ -163,6 +169,7 @@ void Workspace::restore(QSettings& settings)
     settings.beginGroup(QStringLiteral("workspace"));
     const bool restored = m_columns->restoreState(settings.value(QStringLiteral("columns")).toByteArray()) &&
                           m_right->restoreState(settings.value(QStringLiteral("right")).toByteArray());
+    m_left->restoreState(settings.value(QStringLiteral("left")).toByteArray());
     m_has_sizes = m_has_sizes || restored;
     for (std::size_t k = 0; k < m_panels.size(); ++k) {
         settings.beginGroup(QStringLiteral("panel%1").arg(k));

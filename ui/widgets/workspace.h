@@ -68,6 +68,7 @@ private:
     void takeFocus(QWidget* now);
 
     QSplitter* m_columns;
+    QSplitter* m_left;
     QSplitter* m_right;
     std::vector<Panel*> m_panels;
     const WorkspaceLayout* m_layout;
