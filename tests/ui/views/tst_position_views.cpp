@@ -38,7 +38,7 @@ std::unique_ptr<View> shown(const std::string& name, SharedCursor& cursor)
     auto view = std::make_unique<View>();
     view->setSharedCursor(&cursor);
     view->resize(700, 420);
-    view->show();
+    static_cast<QWidget*>(view.get())->show();
     view->setSession(session_of(name));
     for (int k = 0; k < 600 && view->isBusy(); ++k) QTest::qWait(20);
     QTest::qWait(20);
