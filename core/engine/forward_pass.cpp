@@ -435,7 +435,7 @@ public:
     [[nodiscard]] std::int64_t length() const { return m_length; }
     [[nodiscard]] std::size_t depth() const { return m_layers.size(); }
     [[nodiscard]] const DeviceLayer& layer(std::size_t number) const { return m_layers[number]; }
-    [[nodiscard]] bool has_value_offsets() const
+    [[nodiscard]] bool has_offset_vectors() const
     {
         return std::any_of(m_layers.begin(), m_layers.end(), [](const DeviceLayer& layer) {
             return layer.positions.value_offsets.defined() || layer.positions.key_offsets.defined() ||
@@ -761,9 +761,9 @@ private:
     /// where there are words enough.
     void choose_batches()
     {
-        Cost cost(m_network, m_stack.has_value_offsets());
+        Cost cost(m_network, m_stack.has_offset_vectors());
         if (m_network.encoder != nullptr) {
-            const Cost read(*m_network.encoder, m_encoder->has_value_offsets());
+            const Cost read(*m_network.encoder, m_encoder->has_offset_vectors());
             cost.operations = std::max(cost.operations, read.operations);
             cost.bytes += read.bytes;
         }

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "core/base/text.h"
+#include "core/model/families/fairseq_layers.h"
 #include "core/model/families/families.h"
-#include "core/model/families/stack_reader.h"
 
 namespace posiscope::core {
 namespace {
@@ -41,27 +41,7 @@ Stack read_stack(StackReader& reader, const std::string& id, bool marian)
         stack.embedding_norm =
             reader.norm(id + ".layernorm_embedding", NormKind::layer_norm, stack.hidden_size, 1e-5);
     }
-    LayerPattern layers{id + ".layers.{}.",
-                        {},
-                        "self_attn.q_proj",
-                        "self_attn.k_proj",
-                        "self_attn.v_proj",
-                        "self_attn.out_proj",
-                        {},
-                        {},
-                        "self_attn_layer_norm",
-                        {},
-                        "fc1",
-                        {},
-                        "fc2",
-                        "final_layer_norm"};
-    if (stack.causal) {
-        layers.cross_query = "encoder_attn.q_proj";
-        layers.cross_key = "encoder_attn.k_proj";
-        layers.cross_value = "encoder_attn.v_proj";
-        layers.cross_output = "encoder_attn.out_proj";
-        layers.cross_output_norm = "encoder_attn_layer_norm";
-    }
+    LayerPattern layers = fairseq_layers(id, false);
     layers.inner_size = reader.optional_integer(id + "_ffn_dim", 1, largest_hidden_size).value_or(-1);
     stack.layers = reader.layers(id + "_layers", [&](std::int64_t n) {
         return id + ".layers." + std::to_string(n) + ".self_attn.q_proj.weight";

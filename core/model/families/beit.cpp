@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <array>
-#include <cmath>
 
 #include "core/model/families/families.h"
 #include "core/model/families/image_stack.h"
@@ -18,13 +17,7 @@ Result<Architecture> read_beit(const TensorNames& names)
 {
     Architecture architecture;
     StackReader reader(names, architecture);
-    Stack stack;
-    stack.id = "encoder";
-    stack.hidden_size = reader.integer("hidden_size", 1, largest_hidden_size);
-    stack.heads = reader.heads("num_attention_heads", stack.hidden_size);
-    stack.head_dim = stack.hidden_size / stack.heads;
-    stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
-    stack.activation = reader.activation("hidden_act", "gelu");
+    Stack stack = read_image_encoder(reader);
     ImageInput input{"embeddings.patch_embeddings.projection"};
     input.prefix = {"embeddings.cls_token"};
     const bool absolute = reader.flag_or("use_absolute_position_embeddings", false);
@@ -32,30 +25,12 @@ Result<Architecture> read_beit(const TensorNames& names)
     read_image_input(reader, stack, input);
     const bool shared = reader.flag_or("use_shared_relative_position_bias", false);
     const bool relative = shared || reader.flag_or("use_relative_position_bias", false);
-    LayerPattern layers{"encoder.layer.{}.",
-                        "layernorm_before",
-                        "attention.attention.query",
-                        "attention.attention.key",
-                        "attention.attention.value",
-                        "attention.output.dense",
-                        {},
-                        {},
-                        {},
-                        "layernorm_after",
-                        "intermediate.dense",
-                        {},
-                        "output.dense",
-                        {}};
-    layers.epsilon = reader.epsilon("layer_norm_eps", 1e-12);
-    layers.inner_size = reader.optional_integer("intermediate_size", 1, largest_hidden_size).value_or(-1);
+    LayerPattern layers = read_vit_pattern(reader);
     if (reader.number_or("layer_scale_init_value", 0.1, -1e6, 1e6) > 0.0) {
         layers.attention_branch_scale = "lambda_1";
         layers.feed_forward_branch_scale = "lambda_2";
     }
-    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) {
-        return "encoder.layer." + std::to_string(n) + ".attention.attention.query.weight";
-    });
-    read_layers_by_pattern(reader, stack, layers);
+    read_image_layers(reader, stack, layers);
     if (relative) {
         stack.needs_prefix = true;
         stack.scheme_id = absolute ? "absolute_learned_and_grid_bias" : "grid_bias";

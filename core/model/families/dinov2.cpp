@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <array>
-#include <cmath>
 
 #include "core/model/families/families.h"
 #include "core/model/families/image_stack.h"
@@ -18,13 +17,7 @@ Result<Architecture> read_dinov2(const TensorNames& names)
 {
     Architecture architecture;
     StackReader reader(names, architecture);
-    Stack stack;
-    stack.id = "encoder";
-    stack.hidden_size = reader.integer("hidden_size", 1, largest_hidden_size);
-    stack.heads = reader.heads("num_attention_heads", stack.hidden_size);
-    stack.head_dim = stack.hidden_size / stack.heads;
-    stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
-    stack.activation = reader.activation("hidden_act", "gelu");
+    Stack stack = read_image_encoder(reader);
     ImageInput input{"embeddings.patch_embeddings.projection"};
     input.prefix = {"embeddings.cls_token"};
     input.positions = "embeddings.position_embeddings";
@@ -48,10 +41,7 @@ Result<Architecture> read_dinov2(const TensorNames& names)
     layers.epsilon = reader.epsilon("layer_norm_eps", 1e-6);
     layers.attention_branch_scale = "layer_scale1.lambda1";
     layers.feed_forward_branch_scale = "layer_scale2.lambda1";
-    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) {
-        return "encoder.layer." + std::to_string(n) + ".attention.attention.query.weight";
-    });
-    read_layers_by_pattern(reader, stack, layers);
+    read_image_layers(reader, stack, layers);
     for (std::size_t n = 0; n < stack.layer_names.size() && reader.ok(); ++n) {
         LayerNames& layer = stack.layer_names[n];
         if (layer.attention_branch_scale.empty() || layer.feed_forward_branch_scale.empty())

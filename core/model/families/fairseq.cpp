@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "core/model/families/fairseq_layers.h"
 #include "core/model/families/families.h"
-#include "core/model/families/stack_reader.h"
 
 namespace posiscope::core {
 namespace {
@@ -80,29 +80,7 @@ Stack read_stack(StackReader& reader, const std::string& id)
     stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
     stack.activation = reader.activation("activation_fn", "relu");
     const bool pre_norm = reader.flag_or(id + "_normalize_before", false);
-    LayerPattern layers{id + ".layers.{}.",
-                        {},
-                        "self_attn.q_proj",
-                        "self_attn.k_proj",
-                        "self_attn.v_proj",
-                        "self_attn.out_proj",
-                        {},
-                        {},
-                        {},
-                        {},
-                        "fc1",
-                        {},
-                        "fc2",
-                        {}};
-    (pre_norm ? layers.input_norm : layers.output_norm) = "self_attn_layer_norm";
-    (pre_norm ? layers.feed_forward_input_norm : layers.feed_forward_output_norm) = "final_layer_norm";
-    if (stack.causal) {
-        layers.cross_query = "encoder_attn.q_proj";
-        layers.cross_key = "encoder_attn.k_proj";
-        layers.cross_value = "encoder_attn.v_proj";
-        layers.cross_output = "encoder_attn.out_proj";
-        (pre_norm ? layers.cross_input_norm : layers.cross_output_norm) = "encoder_attn_layer_norm";
-    }
+    LayerPattern layers = fairseq_layers(id, pre_norm);
     layers.inner_size = reader.optional_integer(id + "_ffn_embed_dim", 1, largest_hidden_size).value_or(-1);
     stack.layers = reader.layers(id + "_layers", [&](std::int64_t n) {
         return id + ".layers." + std::to_string(n) + ".self_attn.q_proj.weight";

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+
 #include "core/base/text.h"
 
 namespace posiscope::core {
@@ -61,6 +63,47 @@ void read_image_input(StackReader& reader, Stack& stack, const ImageInput& input
         input.positions, input.positions_in_batch ? Shape{1, rows, d} : Shape{rows, d});
     if (stack.position_table.empty() && reader.ok()) reader.fail(reader.names().missing(input.positions));
     stack.length_limit = rows;
+}
+
+Stack read_image_encoder(StackReader& reader)
+{
+    Stack stack;
+    stack.id = "encoder";
+    stack.hidden_size = reader.integer("hidden_size", 1, largest_hidden_size);
+    stack.heads = reader.heads("num_attention_heads", stack.hidden_size);
+    stack.head_dim = stack.hidden_size / stack.heads;
+    stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
+    stack.activation = reader.activation("hidden_act", "gelu");
+    return stack;
+}
+
+LayerPattern read_vit_pattern(StackReader& reader)
+{
+    LayerPattern layers{"encoder.layer.{}.",
+                        "layernorm_before",
+                        "attention.attention.query",
+                        "attention.attention.key",
+                        "attention.attention.value",
+                        "attention.output.dense",
+                        {},
+                        {},
+                        {},
+                        "layernorm_after",
+                        "intermediate.dense",
+                        {},
+                        "output.dense",
+                        {}};
+    layers.epsilon = reader.epsilon("layer_norm_eps", 1e-12);
+    layers.inner_size = reader.optional_integer("intermediate_size", 1, largest_hidden_size).value_or(-1);
+    return layers;
+}
+
+void read_image_layers(StackReader& reader, Stack& stack, const LayerPattern& layers)
+{
+    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) {
+        return "encoder.layer." + std::to_string(n) + ".attention.attention.query.weight";
+    });
+    read_layers_by_pattern(reader, stack, layers);
 }
 
 void apply_no_vocabulary(Architecture&, std::vector<Vocabulary::Entry>&) {}

@@ -2,8 +2,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/model/families/fairseq_layers.h"
 #include "core/model/families/families.h"
-#include "core/model/families/stack_reader.h"
 
 namespace posiscope::core {
 namespace {
@@ -32,29 +32,7 @@ Stack read_stack(StackReader& reader, Architecture& architecture, const std::str
     stack.sinusoidal.last_frequency_is_base = true;
     stack.first_position_row = reader.integer_or("first_position", 1, 0, 1 << 20);
     const bool pre_norm = reader.flag_or("normalize_before", true);
-    LayerPattern layers{id + ".layers.{}.",
-                        {},
-                        "self_attn.q_proj",
-                        "self_attn.k_proj",
-                        "self_attn.v_proj",
-                        "self_attn.out_proj",
-                        {},
-                        {},
-                        {},
-                        {},
-                        "fc1",
-                        {},
-                        "fc2",
-                        {}};
-    (pre_norm ? layers.input_norm : layers.output_norm) = "self_attn_layer_norm";
-    (pre_norm ? layers.feed_forward_input_norm : layers.feed_forward_output_norm) = "final_layer_norm";
-    if (stack.causal) {
-        layers.cross_query = "encoder_attn.q_proj";
-        layers.cross_key = "encoder_attn.k_proj";
-        layers.cross_value = "encoder_attn.v_proj";
-        layers.cross_output = "encoder_attn.out_proj";
-        (pre_norm ? layers.cross_input_norm : layers.cross_output_norm) = "encoder_attn_layer_norm";
-    }
+    LayerPattern layers = fairseq_layers(id, pre_norm);
     layers.inner_size = reader.optional_integer(id + "_ffn_dim", 1, largest_hidden_size).value_or(-1);
     stack.layers = reader.layers(id + "_layers", [&](std::int64_t n) {
         return id + ".layers." + std::to_string(n) + ".self_attn.q_proj.weight";

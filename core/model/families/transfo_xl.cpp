@@ -6,7 +6,7 @@
 
 #include "core/base/text.h"
 #include "core/model/families/families.h"
-#include "core/model/families/stack_reader.h"
+#include "core/model/families/sinusoidal_offsets.h"
 
 namespace posiscope::core {
 namespace {
@@ -80,18 +80,7 @@ Result<Architecture> read_transfo_xl(const TensorNames& names)
                       "published layout is",
                   "recognising the network"});
     read_word_clusters(reader, architecture, stack);
-    RelativeVectors vectors;
-    vectors.features = stack.hidden_size;
-    vectors.counts_back = true;
-    vectors.for_keys = true;
-    vectors.computed = true;
-    const std::int64_t clamp = reader.integer_or("clamp_len", -1, -1, 1 << 28);
-    if (clamp > 0) {
-        vectors.rows = 2 * clamp + 1;
-        vectors.centre = clamp;
-        vectors.first_angle = -clamp;
-    }
-    stack.relative_vectors = vectors;
+    stack.relative_vectors = read_sinusoidal_offsets(reader, stack);
     const std::int64_t width = stack.heads * stack.head_dim;
     LayerPattern layers{"layers.{}.",
                         {},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <array>
-#include <cmath>
 
 #include "core/model/families/families.h"
 #include "core/model/families/image_stack.h"
@@ -17,38 +16,13 @@ Result<Architecture> read(const TensorNames& names, bool distilled)
 {
     Architecture architecture;
     StackReader reader(names, architecture);
-    Stack stack;
-    stack.id = "encoder";
-    stack.hidden_size = reader.integer("hidden_size", 1, largest_hidden_size);
-    stack.heads = reader.heads("num_attention_heads", stack.hidden_size);
-    stack.head_dim = stack.hidden_size / stack.heads;
-    stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
-    stack.activation = reader.activation("hidden_act", "gelu");
+    Stack stack = read_image_encoder(reader);
     ImageInput input{"embeddings.patch_embeddings.projection"};
     input.prefix = {"embeddings.cls_token"};
     if (distilled) input.prefix.emplace_back("embeddings.distillation_token");
     input.positions = "embeddings.position_embeddings";
     read_image_input(reader, stack, input);
-    LayerPattern layers{"encoder.layer.{}.",
-                        "layernorm_before",
-                        "attention.attention.query",
-                        "attention.attention.key",
-                        "attention.attention.value",
-                        "attention.output.dense",
-                        {},
-                        {},
-                        {},
-                        "layernorm_after",
-                        "intermediate.dense",
-                        {},
-                        "output.dense",
-                        {}};
-    layers.epsilon = reader.epsilon("layer_norm_eps", 1e-12);
-    layers.inner_size = reader.optional_integer("intermediate_size", 1, largest_hidden_size).value_or(-1);
-    stack.layers = reader.layers("num_hidden_layers", [](std::int64_t n) {
-        return "encoder.layer." + std::to_string(n) + ".attention.attention.query.weight";
-    });
-    read_layers_by_pattern(reader, stack, layers);
+    read_image_layers(reader, stack, read_vit_pattern(reader));
     if (!reader.ok()) return *reader.fault();
     architecture.stacks.push_back(std::move(stack));
     return architecture;

@@ -2,8 +2,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/model/families/fairseq_layers.h"
 #include "core/model/families/families.h"
-#include "core/model/families/stack_reader.h"
 
 namespace posiscope::core {
 namespace {
@@ -17,27 +17,7 @@ void read_layers(StackReader& reader, Stack& stack)
     stack.head_dim = stack.hidden_size / stack.heads;
     stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
     stack.activation = reader.activation("activation_function", "gelu");
-    LayerPattern layers{stack.id + ".layers.{}.",
-                        "self_attn_layer_norm",
-                        "self_attn.q_proj",
-                        "self_attn.k_proj",
-                        "self_attn.v_proj",
-                        "self_attn.out_proj",
-                        {},
-                        {},
-                        {},
-                        "final_layer_norm",
-                        "fc1",
-                        {},
-                        "fc2",
-                        {}};
-    if (stack.causal) {
-        layers.cross_input_norm = "encoder_attn_layer_norm";
-        layers.cross_query = "encoder_attn.q_proj";
-        layers.cross_key = "encoder_attn.k_proj";
-        layers.cross_value = "encoder_attn.v_proj";
-        layers.cross_output = "encoder_attn.out_proj";
-    }
+    LayerPattern layers = fairseq_layers(stack.id, true);
     layers.inner_size = reader.optional_integer(stack.id + "_ffn_dim", 1, largest_hidden_size).value_or(-1);
     stack.layers = reader.layers(stack.id + "_layers", [&](std::int64_t n) {
         return stack.id + ".layers." + std::to_string(n) + ".self_attn.q_proj.weight";

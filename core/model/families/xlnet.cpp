@@ -4,7 +4,7 @@
 
 #include "core/base/text.h"
 #include "core/model/families/families.h"
-#include "core/model/families/stack_reader.h"
+#include "core/model/families/sinusoidal_offsets.h"
 
 namespace posiscope::core {
 namespace {
@@ -49,18 +49,7 @@ Result<Architecture> read_xlnet(const TensorNames& names)
     else if (attention != "bi")
         reader.fail(reader.config().field_error("attn_type", "is " + in_quotes(attention, 40) +
                                                                  "; 'bi' or 'uni' was expected"));
-    RelativeVectors vectors;
-    vectors.features = stack.hidden_size;
-    vectors.counts_back = true;
-    vectors.for_keys = true;
-    vectors.computed = true;
-    const std::int64_t clamp = reader.integer_or("clamp_len", -1, -1, 1 << 28);
-    if (clamp > 0) {
-        vectors.rows = 2 * clamp + 1;
-        vectors.centre = clamp;
-        vectors.first_angle = -clamp;
-    }
-    stack.relative_vectors = vectors;
+    stack.relative_vectors = read_sinusoidal_offsets(reader, stack);
     const double epsilon = reader.epsilon("layer_norm_eps", 1e-12);
     const std::int64_t inner = reader.optional_integer("d_inner", 1, largest_hidden_size).value_or(-1);
     const std::int64_t d = stack.hidden_size, heads = stack.heads, n = stack.head_dim;
