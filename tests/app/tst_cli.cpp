@@ -8,7 +8,9 @@
 
 #include <QFile>
 #include <QProcess>
-#include <QtTest>
+#include <QIODevice>
+#include <QProcessEnvironment>
+#include <QTest>
 
 #include <nlohmann/json.hpp>
 

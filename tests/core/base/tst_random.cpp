@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/base/checked_math.h"
 #include "core/base/random.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <string>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/base/sha256.h"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/base/result.h"
 #include "core/base/run_context.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/checkpoint/byte_source.h"
 #include "core/checkpoint/file_store.h"

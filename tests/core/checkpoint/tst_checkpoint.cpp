@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/format_table.h"

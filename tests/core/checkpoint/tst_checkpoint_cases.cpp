@@ -14,7 +14,7 @@
 
 #include <unistd.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include <nlohmann/json.hpp>
 

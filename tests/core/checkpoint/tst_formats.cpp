@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/checkpoint/checkpoint.h"
 #include "tests/support/expected_error.h"

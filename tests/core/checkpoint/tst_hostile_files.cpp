@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include <nlohmann/json.hpp>
 

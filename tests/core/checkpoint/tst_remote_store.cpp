@@ -7,7 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include <QtTest>
+#include <QElapsedTimer>
+#include <QTest>
 
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/reading_scope.h"

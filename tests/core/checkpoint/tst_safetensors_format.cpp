@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/checkpoint/safetensors_format.h"
 #include "tests/support/checkpoint_builder.h"

@@ -5,7 +5,9 @@
 #include <QDir>
 #include <QFile>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QFileInfo>
+#include <QIODevice>
+#include <QTest>
 
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "core/export/npy.h"
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <string>
 
-#include <QtTest>
+#include <QTest>
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/base/random.h"
 #include "core/kernels/kernel_set.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/base/random.h"
 #include "core/kernels/kernel_set.h"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/kernels/thread_pool.h"
 

@@ -5,7 +5,7 @@
 #include <stop_token>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/kernels/thread_pool.h"
 #include "core/metrics/metric_list.h"

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/metrics/attention_distance.h"
 #include "core/metrics/direction_balance.h"

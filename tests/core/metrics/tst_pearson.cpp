@@ -3,7 +3,8 @@
 #include <vector>
 
 #include <QFile>
-#include <QtTest>
+#include <QIODevice>
+#include <QTest>
 #include <nlohmann/json.hpp>
 
 #include "core/metrics/pearson.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/metrics/direction_balance.h"
 #include "core/metrics/first_position_extra.h"

@@ -4,7 +4,8 @@
 #include <string>
 
 #include <QFile>
-#include <QtTest>
+#include <QIODevice>
+#include <QTest>
 #include <nlohmann/json.hpp>
 
 #include "core/export/npy.h"

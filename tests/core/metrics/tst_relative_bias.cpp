@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/metrics/relative_bias.h"
 #include "tests/support/expected_error.h"

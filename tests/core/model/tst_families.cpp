@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every family of the table against the golden maps of a tiny checkpoint made with its reference implementation.
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 #include <cmath>

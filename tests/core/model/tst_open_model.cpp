@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include <nlohmann/json.hpp>
 

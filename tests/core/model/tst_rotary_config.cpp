@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include <nlohmann/json.hpp>
 

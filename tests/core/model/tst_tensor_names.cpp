@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/model/tensor_names.h"
 #include "tests/support/checkpoint_builder.h"

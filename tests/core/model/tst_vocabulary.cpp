@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/model/open_model.h"
 #include "core/probe/word_choice.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/kernels/kernel_set.h"
 #include "core/kernels/thread_pool.h"

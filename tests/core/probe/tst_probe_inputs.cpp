@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a probe is fed: contents of images and audio encoders, windows, segments, several layers, and their faults.
-#include <QtTest>
+#include <QTest>
 
 #include <cmath>
 #include <filesystem>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/metrics/metric_list.h"
 #include "core/metrics/quantity.h"

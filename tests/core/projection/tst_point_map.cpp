@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/base/random.h"
 #include "core/kernels/kernel_set.h"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numbers>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/base/random.h"
 #include "core/kernels/thread_pool.h"

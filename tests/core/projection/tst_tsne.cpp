@@ -8,7 +8,8 @@
 #include <QFile>
 #include <QJsonDocument>
 #include <QJsonObject>
-#include <QtTest>
+#include <QIODevice>
+#include <QTest>
 
 #include "core/base/random.h"
 #include "core/checkpoint/checkpoint.h"

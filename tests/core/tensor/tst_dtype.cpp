@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include "core/tensor/dtype.h"
 #include "core/tensor/host_tensor.h"

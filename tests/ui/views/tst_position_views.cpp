@@ -8,7 +8,10 @@
 #include <QSettings>
 #include <QSignalSpy>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QImage>
+#include <QPointF>
+#include <QTest>
+#include <QWidget>
 
 #include "ui/figure/figure_writer.h"
 #include "ui/plot/chart_plot.h"

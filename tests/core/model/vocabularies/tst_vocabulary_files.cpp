@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <QtTest>
+#include <QTest>
 
 #include <nlohmann/json.hpp>
 
