@@ -96,6 +96,7 @@ void ChartPlot::paintEvent(QPaintEvent*)
 {
     if (m_picture.isNull()) drawPicture();
     QPainter painter(this);
+    if (!isEnabled()) painter.setOpacity(0.45); // a picture that belongs to older settings
     painter.drawPixmap(0, 0, m_picture);
     if (m_content.empty()) return;
     const PlotColors colors = plot_colors(palette());
@@ -193,6 +194,8 @@ void ChartPlot::changeEvent(QEvent* event)
 {
     if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) {
         m_picture = QPixmap();
+        update();
+    } else if (event->type() == QEvent::EnabledChange) {
         update();
     }
     QWidget::changeEvent(event);
