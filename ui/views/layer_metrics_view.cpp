@@ -102,8 +102,8 @@ LayerMetricsView::LayerMetricsView(QWidget* parent)
     m_progress->setAccessibleName(tr("Progress through the layers"));
     m_stop->setText(tr("Stop"));
     m_stop->setFocusPolicy(Qt::StrongFocus);
-    m_tools->addWidget(m_shown);
-    m_tools->addStretch(1);
+    m_tools->addWidget(m_shown, 1);
+    m_tools->addStretch();
     m_tools->addWidget(m_progress, 0, Qt::AlignVCenter);
     m_tools->addWidget(m_stop);
     m_plot->setAccessibleName(tr("Metric against the layer"));

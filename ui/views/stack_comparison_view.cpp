@@ -201,7 +201,7 @@ void StackComparisonView::show()
 QString StackComparisonView::numbersHtml() const
 {
     const auto metrics = core::metric_list();
-    QString html = QStringLiteral("<table cellspacing='0' cellpadding='3'><tr><td></td>");
+    QString html = QStringLiteral("<table cellspacing='0' cellpadding='1'><tr><td></td>");
     for (const core::StackMap& stack : m_found->stacks)
         html += QStringLiteral("<td align='right'>%1</td>").arg(stack_name(stack).toHtmlEscaped());
     html += QStringLiteral("</tr>");
