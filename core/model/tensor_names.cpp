@@ -86,6 +86,8 @@ TensorNames::TensorNames(const Checkpoint& checkpoint, std::vector<std::string_v
         m_absent.emplace(without_prefixes(name, family_prefixes), reason);
     for (const TensorInfo& info : checkpoint.tensors()) {
         std::string canonical(without_prefixes(info.name, family_prefixes));
+        if (canonical.size() < info.name.size())
+            m_prefixes.insert(info.name.substr(0, info.name.size() - canonical.size()));
         canonical = modern_norm_name(std::move(canonical), checkpoint, info.name);
         const auto [at, added] = m_by_canonical.emplace(std::move(canonical), &info);
         if (!added)
@@ -97,7 +99,22 @@ TensorNames::TensorNames(const Checkpoint& checkpoint, std::vector<std::string_v
 const TensorInfo* TensorNames::find(std::string_view canonical) const
 {
     const auto at = m_by_canonical.find(canonical);
-    return at == m_by_canonical.end() ? nullptr : at->second;
+    if (at == m_by_canonical.end()) return nullptr;
+    m_matched.insert(at->second);
+    return at->second;
+}
+
+std::vector<std::string> TensorNames::unmatched() const
+{
+    std::vector<std::string> names;
+    for (const TensorInfo& info : m_checkpoint.tensors())
+        if (!m_matched.contains(&info)) names.push_back(info.name);
+    return names;
+}
+
+std::vector<std::string> TensorNames::prefixes() const
+{
+    return {m_prefixes.begin(), m_prefixes.end()};
 }
 
 Error TensorNames::missing(std::string_view canonical) const
