@@ -523,10 +523,10 @@ private:
     {
         const auto [at, is_new] = m_positions.try_emplace(host.get());
         if (is_new)
-            at->second = {to_device(host->bias, m_device),           to_device(host->mask, m_device),
-                          to_device(host->key_offsets, m_device),    to_device(host->query_offsets, m_device),
-                          to_device(host->value_offsets, m_device),  to_device(host->rotary_cosines, m_device),
-                          to_device(host->rotary_sines, m_device),   host->rotary_interleaved};
+            at->second = {to_device(host->bias, m_device),          to_device(host->mask, m_device),
+                          to_device(host->key_offsets, m_device),   to_device(host->query_offsets, m_device),
+                          to_device(host->value_offsets, m_device), to_device(host->rotary_cosines, m_device),
+                          to_device(host->rotary_sines, m_device),  host->rotary_interleaved};
         return at->second;
     }
 

@@ -26,7 +26,7 @@ constexpr std::uint64_t largest_model = 32'000'000;
 constexpr std::string_view every_stack;
 
 struct VocabularyFile {
-    std::string_view name; ///< with "{key}": the text that the config has for this key
+    std::string_view name;  ///< with "{key}": the text that the config has for this key
     std::string_view stack; ///< whose words it lists
     bool is_text;
     Result<void> (*read)(const VocabularyBytes& source, WordTable& table);

@@ -294,6 +294,10 @@ Result<void> read_input(WeightReader& weights, const OpenModel& model, const Sta
         if (weights.fault) return *weights.fault;
         finish_rows(network.word_rows, stack.word_factor, token_type);
         finish_rows(special, stack.word_factor, token_type);
+        const Norm norm = weights.norm(stack.content_norm);
+        if (weights.fault) return *weights.fault;
+        apply_norm(norm, network.word_rows);
+        if (!special.empty()) apply_norm(norm, special);
     } else {
         auto content = read_content(weights, stack, options, input.count);
         if (!content) return content.error();
@@ -501,7 +505,8 @@ public:
                               std::to_string(names.window_shift) + " " + std::to_string(names.grid_rows) +
                                   " " + std::to_string(names.grid_columns)}];
         if (place == nullptr)
-            place = std::make_shared<const AttentionPositions>(read_positions(weights, stack, names, options));
+            place =
+                std::make_shared<const AttentionPositions>(read_positions(weights, stack, names, options));
         return place;
     }
 
@@ -700,9 +705,10 @@ std::string shared_bias_table(const Checkpoint& checkpoint, const Stack& stack)
 /// Nothing positional reaches the hidden states behind these layers, whatever the words.
 bool keeps_positions_out(const Stack& stack, const ProbeOptions& options)
 {
-    const bool in_values = stack.relative_vectors && stack.relative_vectors->for_values && !options.no_positions;
-    return stack.absolute == AbsolutePositions::none && options.variant == InputVariant::plain && !in_values &&
-           stack.feed_forward_width == 1;
+    const bool in_values =
+        stack.relative_vectors && stack.relative_vectors->for_values && !options.no_positions;
+    return stack.absolute == AbsolutePositions::none && options.variant == InputVariant::plain &&
+           !in_values && stack.feed_forward_width == 1;
 }
 
 /// Words that are the same at every position stay the same at every position up to layer `last`.

@@ -454,6 +454,8 @@ void apply_word_piece_vocabulary(Architecture& architecture, std::vector<Vocabul
     apply_marked_vocabulary(architecture, entries, '[', ']');
     for (Vocabulary::Entry& entry : entries)
         if (entry.text.starts_with("##")) entry.drawable = false;
+    // RoBERTa's files become "bert" when they are converted to GGUF, and keep their tokens.
+    special_by_text(architecture, entries, "<s>", "</s>");
     special_by_text(architecture, entries, "[CLS]", "[SEP]");
 }
 
