@@ -125,14 +125,16 @@ void print_info(const core::OpenModel& model)
     }
     for (const core::Stack& stack : model.architecture.stacks)
         print_line("  " + stack.id + " reads " + words_text(model, stack));
-    print_line("  " + std::to_string(checkpoint.tensors().size() - model.unmatched_tensors.size()) +
-               " tensors matched, " + std::to_string(model.unmatched_tensors.size()) + " unmatched" +
-               (model.unmatched_tensors.empty()
-                    ? std::string{}
-                    : ": " + core::join_for_message(quoted(model.unmatched_tensors), 5)) +
-               (model.prefixes.empty()
-                    ? std::string{}
-                    : "; taken off in front of names: " + core::join_for_message(quoted(model.prefixes), 5)));
+    print_line(
+        "  " +
+        core::counted(checkpoint.tensors().size() - model.unmatched_tensors.size(), "tensor", "tensors") +
+        " matched, " + std::to_string(model.unmatched_tensors.size()) + " unmatched" +
+        (model.unmatched_tensors.empty()
+             ? std::string{}
+             : ": " + core::join_for_message(quoted(model.unmatched_tensors), 5)) +
+        (model.prefixes.empty()
+             ? std::string{}
+             : "; taken off in front of names: " + core::join_for_message(quoted(model.prefixes), 5)));
     print_line("  tensors:");
     for (const core::TensorInfo& tensor : checkpoint.tensors())
         print_line("    " + core::printable(tensor.name) + "  " +

@@ -39,6 +39,8 @@ public:
 
     /// The error for a tensor that is not there.
     [[nodiscard]] Error missing(std::string_view canonical) const;
+    /// The error for tensors of which none is there.
+    [[nodiscard]] Error missing(const std::vector<std::string>& canonical) const;
 
 private:
     const Checkpoint& m_checkpoint;

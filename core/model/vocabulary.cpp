@@ -53,7 +53,8 @@ constexpr VocabularyFile vocabulary_files[]{
 
 /// A file that was read, or the fault of one that was there.
 struct FoundWords {
-    std::string file;
+    std::string name; ///< beside the weights
+    std::string file; ///< for messages
     WordTable table;
 };
 
@@ -87,7 +88,7 @@ Result<FoundWords> read_file(const Checkpoint& checkpoint, const VocabularyFile&
     if (!source) return source.error();
     const auto bytes = (*source)->read_text(kind.is_text ? largest_text : largest_model);
     if (!bytes) return bytes.error();
-    FoundWords found{(*source)->name(), WordTable(rows)};
+    FoundWords found{name, (*source)->name(), WordTable(rows)};
     if (kind.is_text && !is_utf8(*bytes))
         return Error{ErrorCode::corrupt_file, in_quotes(found.file) + " is not UTF-8", "vocabulary"};
     const auto model_type = checkpoint.config().optional_text("model_type");
@@ -200,7 +201,7 @@ Vocabulary finished(std::optional<FoundWords> found, std::int64_t rows, const Ch
         if (entry.special || architecture.pad_token_id == entry.id) entry.drawable = false;
     }
     std::sort(architecture.special_token_ids.begin(), architecture.special_token_ids.end());
-    Vocabulary vocabulary(std::move(entries), mark, found && words > 0 ? found->file : std::string());
+    Vocabulary vocabulary(std::move(entries), mark, found && words > 0 ? found->name : std::string());
     if (found) warn_of_repeated(found->file, vocabulary, warnings);
     return vocabulary;
 }

@@ -40,7 +40,7 @@ public:
     Vocabulary() = default;
     explicit Vocabulary(std::vector<Entry> entries, WordMark mark = WordMark::none, std::string source = {});
 
-    /// The file that names the words; empty: none, they are shown by id.
+    /// The file beside the weights (or part of theirs) that names the words; empty: none, they are shown by id.
     [[nodiscard]] const std::string& source() const { return m_source; }
     [[nodiscard]] const std::vector<Entry>& entries() const { return m_entries; }
     [[nodiscard]] const Entry* find_id(std::int64_t id) const;

@@ -229,10 +229,11 @@ void StackReader::read_layers(Stack& stack, const std::function<LayerNames(std::
         LayerNames found = read_layer(layer);
         if (!ok()) return;
         if (found.query.empty() || found.key.empty()) {
-            stack.missing_tensor = m_names.missing(found.query.empty() ? query(layer) : key(layer)).message;
             // Where nothing fits, the names themselves are other ones: all that were looked for help.
+            std::vector<std::string> lacks{found.query.empty() ? query(layer) : key(layer)};
             if (layer == 0 && found.query.empty() && found.key.empty() && query(layer) != key(layer))
-                stack.missing_tensor += "; " + m_names.missing(key(layer)).message;
+                lacks.push_back(key(layer));
+            stack.missing_tensor = m_names.missing(lacks).message;
             break;
         }
         stack.layer_names.push_back(std::move(found));
