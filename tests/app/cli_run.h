@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include <QFloat16> // QCOMPARE of two JSON values asks what they can become
 #include <QProcess>
 #include <QProcessEnvironment>
 #include <QString>

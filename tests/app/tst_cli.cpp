@@ -161,8 +161,8 @@ private Q_SLOTS:
             return out;
         };
         const QString families = QStringLiteral(POSISCOPE_TEST_DATA "/families/");
-        QCOMPARE(words(families + "whisper"), (std::vector<std::string>{"vectors", "words"}));
-        QCOMPARE(words(families + "clip"), (std::vector<std::string>{"words", "patches"}));
+        QCOMPARE(words(families + "whisper"), (std::vector<std::string>{"vectors", "vocab.json"}));
+        QCOMPARE(words(families + "clip"), (std::vector<std::string>{"vocab.json", "patches"}));
         QCOMPARE(words(families + "fairseq-transformer"), (std::vector<std::string>{"dict.txt", "dict.txt"}));
         QCOMPARE(words(QStringLiteral(POSISCOPE_TEST_DATA "/formats/gguf-f32/model.gguf")),
                  std::vector<std::string>{"tokenizer.ggml.tokens"});

@@ -603,6 +603,7 @@ private Q_SLOTS:
     {
         QFETCH(const bool, newer);
         CheckpointBuilder builder = tests::fixture_checkpoint("fairseq-transformer");
+        for (const char* key : {"source_lang", "target_lang"}) builder.config.erase(key);
         const auto opened = [&](const nlohmann::json& languages) {
             CheckpointBuilder changed = builder;
             if (newer)
