@@ -37,6 +37,28 @@ double seconds_since(std::chrono::steady_clock::time_point start)
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Where the words of a stack come from, in words.
+std::string words_text(const core::OpenModel& model, const core::Stack& stack)
+{
+    if (stack.content == core::InputContent::patches) return "patches of images, drawn or from --content";
+    if (stack.content == core::InputContent::vectors) return "vectors, drawn or from --content";
+    const core::Vocabulary& words = model.vocabulary_of(stack.id);
+    return std::to_string(stack.word_rows) + " rows, " + std::to_string(words.drawable_count()) +
+           " words that may be drawn, " +
+           (words.source().empty() ? "shown by id" : "named by " + core::in_quotes(words.source()));
+}
+
+json words_object(const core::OpenModel& model, const core::Stack& stack)
+{
+    if (stack.content == core::InputContent::patches) return {{"content", "patches"}};
+    if (stack.content == core::InputContent::vectors) return {{"content", "vectors"}};
+    const core::Vocabulary& words = model.vocabulary_of(stack.id);
+    return {{"content", "words"},
+            {"source", words.source().empty() ? json() : json(words.source())},
+            {"rows", stack.word_rows},
+            {"words_that_may_be_drawn", words.drawable_count()}};
+}
+
 json info_object(const core::OpenModel& model)
 {
     const core::Checkpoint& checkpoint = *model.checkpoint;
@@ -62,6 +84,7 @@ json info_object(const core::OpenModel& model)
         one["positions"] = stack.length_limit ? json(*stack.length_limit) : json();
         one["first_position_row"] = stack.first_position_row;
         one["position_tensor"] = stack.position_table;
+        one["words"] = words_object(model, stack);
         object["stacks"].push_back(one);
     }
     object["tensors"] = json::array();
@@ -69,10 +92,20 @@ json info_object(const core::OpenModel& model)
         object["tensors"].push_back({{"name", core::printable(tensor.name, 400)},
                                      {"dtype", core::dtype_name(tensor.dtype)},
                                      {"shape", tensor.shape}});
+    object["tensors_matched"] = checkpoint.tensors().size() - model.unmatched_tensors.size();
+    object["tensors_unmatched"] = as_json(model.unmatched_tensors);
+    object["prefixes"] = as_json(model.prefixes);
     object["warnings"] = as_json(model.warnings);
     object["bytes_read"] = checkpoint.bytes_read();
     object["file_size"] = checkpoint.file_size();
     return object;
+}
+
+std::vector<std::string> quoted(const std::vector<std::string>& names)
+{
+    std::vector<std::string> out;
+    for (const std::string& name : names) out.push_back(core::in_quotes(name));
+    return out;
 }
 
 void print_info(const core::OpenModel& model)
@@ -90,8 +123,18 @@ void print_info(const core::OpenModel& model)
             ", heads " + std::to_string(stack.heads) + " of " + std::to_string(stack.head_dim) +
             ", hidden size " + std::to_string(stack.hidden_size));
     }
-    print_line("  vocabulary: " + std::to_string(model.architecture.vocabulary_size) + " rows, " +
-               std::to_string(model.vocabulary.drawable_count()) + " words that may be drawn");
+    for (const core::Stack& stack : model.architecture.stacks)
+        print_line("  " + stack.id + " reads " + words_text(model, stack));
+    print_line(
+        "  " +
+        core::counted(checkpoint.tensors().size() - model.unmatched_tensors.size(), "tensor", "tensors") +
+        " matched, " + std::to_string(model.unmatched_tensors.size()) + " unmatched" +
+        (model.unmatched_tensors.empty()
+             ? std::string{}
+             : ": " + core::join_for_message(quoted(model.unmatched_tensors), 5)) +
+        (model.prefixes.empty()
+             ? std::string{}
+             : "; taken off in front of names: " + core::join_for_message(quoted(model.prefixes), 5)));
     print_line("  tensors:");
     for (const core::TensorInfo& tensor : checkpoint.tensors())
         print_line("    " + core::printable(tensor.name) + "  " +

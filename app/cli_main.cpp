@@ -128,7 +128,8 @@ int run(int argc, char** argv)
     map_command->add_option("--iterations", map.iterations, "t-SNE: steps of descent at most (default 1000)");
     map_command->add_option("--init", map.start, "t-SNE: pca (default) or random")
         ->check(CLI::IsMember({"pca", "random"}));
-    map_command->add_option("--length", map.length, "Rows where the vectors are computed (default 512)");
+    map_command->add_option("--length", map.length, "Rows where the vectors are computed (default 512)")
+        ->check(CLI::Range(1, 16384));
     map_command->add_option("--out", map.out, "File for the points: .csv (position,x,y), .json or .npy");
     map_command->add_flag("--json", map.json, "Print one JSON object");
     app::add_threads_argument(*map_command);
@@ -151,8 +152,9 @@ int run(int argc, char** argv)
                                    "encoder, decoder, ... (default: the model's first)");
     similarity_command->add_flag("--dot", similarity.dot, "Dot products instead of cosines");
     similarity_command->add_option("--seed", similarity.seed, "Seed of the five folds (default 0)");
-    similarity_command->add_option("--length", similarity.length,
-                                   "Rows where the vectors are computed (default 512)");
+    similarity_command
+        ->add_option("--length", similarity.length, "Rows where the vectors are computed (default 512)")
+        ->check(CLI::Range(1, 16384));
     similarity_command->add_option("--out", similarity.out, "File for the similarities, [n, n] as .npy");
     similarity_command->add_flag("--json", similarity.json, "Print one JSON object");
     app::add_threads_argument(*similarity_command);

@@ -150,10 +150,10 @@ Result<void> write_points(const Mapped& mapped, const std::filesystem::path& pat
         object["points"] = points_json(mapped);
         return core::write_atomically(path, object.dump(1) + "\n");
     }
-    std::string text = "position,x,y\r\n";
+    std::string text = "position,x,y\n";
     for (std::size_t i = 0; i < mapped.points.size(); ++i)
         text += std::to_string(mapped.vectors.positions[i]) + "," + digits(mapped.points.x[i]) + "," +
-                digits(mapped.points.y[i]) + "\r\n";
+                digits(mapped.points.y[i]) + "\n";
     return core::write_atomically(path, text);
 }
 
@@ -207,9 +207,9 @@ int run_map(const MapArguments& arguments, const core::RunContext& ctx)
 {
     const auto opened = open_stack(arguments.checkpoint, arguments.stack, ctx);
     if (!opened) return fail(opened.error());
-    warn(opened->model->warnings);
     auto mapped = map_vectors(*opened, arguments, ctx);
     if (!mapped) return fail(mapped.error());
+    warn(opened->model->warnings);
     warn(mapped->warnings);
     std::vector<std::string> warnings = opened->model->warnings;
     warnings.insert(warnings.end(), mapped->warnings.begin(), mapped->warnings.end());
@@ -235,10 +235,10 @@ int run_bias(const BiasArguments& arguments, const core::RunContext& ctx)
 {
     const auto opened = open_stack(arguments.checkpoint, arguments.stack, ctx);
     if (!opened) return fail(opened.error());
-    warn(opened->model->warnings);
     const auto bias =
         core::read_relative_bias(*opened->model, *opened->stack, arguments.layer, arguments.length, ctx);
     if (!bias) return fail(bias.error());
+    warn(opened->model->warnings);
     if (!arguments.out.empty())
         if (const auto written = write_bias(*bias, arguments.out); !written) return fail(written.error());
     if (arguments.json) {
@@ -263,7 +263,6 @@ int run_similarity(const SimilarityArguments& arguments, const core::RunContext&
 {
     const auto opened = open_stack(arguments.checkpoint, arguments.stack, ctx);
     if (!opened) return fail(opened.error());
-    warn(opened->model->warnings);
     const auto vectors = core::read_position_vectors(*opened->model, *opened->stack, arguments.length, ctx);
     if (!vectors) return fail(vectors.error());
     core::SimilarityOptions options;
@@ -272,6 +271,7 @@ int run_similarity(const SimilarityArguments& arguments, const core::RunContext&
     const core::HostTensor used = vectors->used_vectors();
     const auto found = core::position_similarity(used.matrix(), options, ctx);
     if (!found) return fail(found.error());
+    warn(opened->model->warnings);
     if (!arguments.out.empty()) {
         const auto n = static_cast<std::int64_t>(found->map.length);
         core::HostTensor map({n, n}, {found->map.values.begin(), found->map.values.end()});

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 
 namespace posiscope::core {
 namespace {
@@ -81,6 +82,16 @@ bool is_utf8(std::string_view text)
 {
     std::uint32_t code_point = 0;
     for (std::size_t at = 0; at < text.size();) {
+        // ASCII in runs of eight: most of a vocabulary is that.
+        std::uint64_t eight = 0;
+        constexpr std::uint64_t beyond_ascii = 0x8080808080808080u;
+        if (text.size() - at >= sizeof eight) {
+            std::memcpy(&eight, text.data() + at, sizeof eight);
+            if ((eight & beyond_ascii) == 0) {
+                at += sizeof eight;
+                continue;
+            }
+        }
         const std::size_t length = decode(text, at, code_point);
         if (length == 0) return false;
         at += length;

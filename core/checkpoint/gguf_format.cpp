@@ -249,31 +249,44 @@ std::string config_of(const std::map<std::string, json, std::less<>>& metadata,
     }
     for (const auto& [from, to] : {std::pair{"tokenizer.ggml.padding_token_id", "pad_token_id"},
                                    {"tokenizer.ggml.bos_token_id", "bos_token_id"},
-                                   {"tokenizer.ggml.eos_token_id", "eos_token_id"}})
+                                   {"tokenizer.ggml.eos_token_id", "eos_token_id"},
+                                   {"tokenizer.ggml.unknown_token_id", "unk_token_id"},
+                                   {"tokenizer.ggml.seperator_token_id", "sep_token_id"}, // as written there
+                                   {"tokenizer.ggml.cls_token_id", "cls_token_id"},
+                                   {"tokenizer.ggml.mask_token_id", "mask_token_id"}})
         if (const auto at = metadata.find(from); at != metadata.end() && at->second.is_number())
             config[to] = at->second;
     if (architecture == "bert") config["hidden_act"] = "gelu";
     return config.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// One word a line, as vocab.txt has them. BERT's words were turned round by the conversion: what begins a word got a
-/// mark, and the "##" of the others was taken off.
-std::string vocabulary_of(const json& words, const json& types, bool is_bert)
+/// A WordPiece token as vocab.txt has it. The conversion turned them round: what begins a word got sentencepiece's mark, the
+/// "##" of the others was taken off. Special tokens were left as they are; old conversions call them normal.
+std::string word_piece(std::string word, bool is_special)
 {
     constexpr std::string_view mark = "\xE2\x96\x81";
-    constexpr int normal = 1;
+    if (word.starts_with(mark)) return word.substr(mark.size());
+    const bool in_brackets = word.size() > 2 && word.front() == '[' && word.back() == ']';
+    return is_special || in_brackets ? word : "##" + word;
+}
+
+/// "type<TAB>token", a line for each id, with the escapes of vocab.tsv.
+std::string vocabulary_of(const json& words, const json& types, bool is_word_piece)
+{
+    constexpr std::uint64_t normal = 1, control = 3;
     std::string text;
     for (std::size_t n = 0; n < words.size(); ++n) {
+        const bool has_type =
+            n < types.size() && types[n].is_number_integer() && types[n].get<std::int64_t>() >= 0;
+        const std::uint64_t type = has_type ? types[n].get<std::uint64_t>() : normal;
         std::string word = words[n].get<std::string>();
-        const bool is_word = n >= types.size() || !types[n].is_number() || types[n].get<double>() == normal;
-        if (is_bert && is_word) word = word.starts_with(mark) ? word.substr(mark.size()) : "##" + word;
+        if (is_word_piece) word = word_piece(std::move(word), type == control);
+        text += std::to_string(type) + '\t';
         for (const char c : word) {
-            if (c == '\n')
-                text += "\\n";
-            else if (c == '\r')
-                text += "\\r";
-            else
-                text += c;
+            constexpr std::string_view meant = "\\\n\r\t", letters = "\\nrt";
+            const std::size_t escape = meant.find(c);
+            if (escape != std::string_view::npos) text += '\\';
+            text += escape == std::string_view::npos ? c : letters[escape];
         }
         text += '\n';
     }
@@ -371,8 +384,11 @@ Result<TensorFile> open_gguf(const std::shared_ptr<const ByteSource>& source, co
     if (words != metadata.end() && words->second.is_array() && !words->second.empty() &&
         words->second[0].is_string()) {
         const auto types = metadata.find("tokenizer.ggml.token_type");
-        file.enclosed_files["vocab.txt"] = vocabulary_of(
-            words->second, types == metadata.end() ? json::array() : types->second, architecture == "bert");
+        // RoBERTa's converted files are of the architecture "bert", but have GPT-2's tokens.
+        const auto kind = metadata.find("tokenizer.ggml.model");
+        const bool is_word_piece = kind == metadata.end() ? architecture == "bert" : kind->second == "bert";
+        file.enclosed_files["tokenizer.ggml.tokens"] = vocabulary_of(
+            words->second, types == metadata.end() ? json::array() : types->second, is_word_piece);
     }
     return file;
 }

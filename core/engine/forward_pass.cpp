@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -301,7 +303,7 @@ private:
         require(layer.key, inner, hidden, "key", of);
         require(layer.query_norm, m_network.head_dim, "query norm" + of);
         require(layer.key_norm, m_network.head_dim, "key norm" + of);
-        const AttentionPositions& positions = layer.positions;
+        const AttentionPositions& positions = *layer.positions;
         require_by_head(positions.bias, {length, length}, "position bias" + of);
         for (const HostTensor* table :
              {&positions.key_offsets, &positions.query_offsets, &positions.value_offsets})
@@ -516,7 +518,19 @@ private:
         return {host.kind, to_device(host.gain, m_device), to_device(host.bias, m_device), host.epsilon};
     }
 
-    [[nodiscard]] DeviceLayer moved(const NetworkLayer& host) const
+    /// Layers share what they share in the network.
+    [[nodiscard]] DevicePositions moved(const std::shared_ptr<const AttentionPositions>& host)
+    {
+        const auto [at, is_new] = m_positions.try_emplace(host.get());
+        if (is_new)
+            at->second = {to_device(host->bias, m_device),          to_device(host->mask, m_device),
+                          to_device(host->key_offsets, m_device),   to_device(host->query_offsets, m_device),
+                          to_device(host->value_offsets, m_device), to_device(host->rotary_cosines, m_device),
+                          to_device(host->rotary_sines, m_device),  host->rotary_interleaved};
+        return at->second;
+    }
+
+    [[nodiscard]] DeviceLayer moved(const NetworkLayer& host)
     {
         DeviceLayer layer;
         layer.attention_input_norm = norm(host.attention_input_norm);
@@ -528,14 +542,7 @@ private:
         layer.key_norm = norm(host.key_norm);
         if (!host.logit_constants.empty())
             layer.logit_constants = to_device(host.logit_constants, m_device).view({-1, 1, 1});
-        layer.positions = {to_device(host.positions.bias, m_device),
-                           to_device(host.positions.mask, m_device),
-                           to_device(host.positions.key_offsets, m_device),
-                           to_device(host.positions.query_offsets, m_device),
-                           to_device(host.positions.value_offsets, m_device),
-                           to_device(host.positions.rotary_cosines, m_device),
-                           to_device(host.positions.rotary_sines, m_device),
-                           host.positions.rotary_interleaved};
+        layer.positions = moved(host.positions);
         layer.attention_output_norm = norm(host.attention_output_norm);
         layer.cross_input_norm = norm(host.cross_input_norm);
         layer.cross_query = linear(host.cross_query);
@@ -663,6 +670,7 @@ private:
     std::vector<std::pair<std::int64_t, at::Tensor>> m_special_rows;
     DeviceNorm m_embedding_norm, m_final_norm;
     DeviceLinear m_embedding_map;
+    std::map<const AttentionPositions*, DevicePositions> m_positions;
     std::vector<DeviceLayer> m_layers;
 };
 

@@ -23,7 +23,7 @@ Result<std::map<std::string, TensorDigest>> tensors_used(const OpenModel& model,
     const ReadRecorder recorder;
     std::vector<std::int64_t> special_positions;
     const auto network =
-        read_network(model, *stack, probe.options, probe.options.layer, input, special_positions, {});
+        read_network(model, *stack, probe.options, {probe.options.layer}, input, special_positions, {});
     if (!network) return network.error();
     return recorder.digests();
 }

@@ -136,6 +136,18 @@ Result<RelativeBias> read_relative_bias(const OpenModel& model, const Stack& sta
         return Error{ErrorCode::invalid_argument,
                      "length " + std::to_string(length) + " has no offsets; at least 2 positions are needed",
                      "relative bias"};
+    // Every head's map is in memory in double beside the bias itself; more could end the program.
+    constexpr double most_entries = 256.0 * 1024 * 1024;
+    const double entries = static_cast<double>(length) * static_cast<double>(length) *
+                           static_cast<double>(std::max<std::int64_t>(stack.heads_of(layer), 1));
+    if (entries > most_entries)
+        return Error{ErrorCode::invalid_argument,
+                     "length " + std::to_string(length) + " was asked for; with " +
+                         std::to_string(stack.heads_of(layer)) + " heads at most " +
+                         std::to_string(static_cast<std::int64_t>(
+                             std::sqrt(most_entries / static_cast<double>(stack.heads_of(layer))))) +
+                         " can be shown",
+                     "relative bias"};
     const auto read = read_layer_positions(model, stack, layer, length);
     if (!read) return read.error();
     const AttentionPositions& positions = read->positions;

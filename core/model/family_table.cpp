@@ -18,6 +18,7 @@ std::span<const ModelFamily> model_families()
         bart_family(),
         beit_family(),
         bert_generation_family(),
+        blenderbot_small_family(),
         bloom_family(),
         clip_family(),
         deberta_family(),

@@ -48,7 +48,8 @@ struct NetworkLayer {
     Linear query, key, value, attention_output;
     Norm query_norm, key_norm;  ///< over the features of each head, before the rotation
     HostTensor logit_constants; ///< [heads], added to all logits (XLNet's segments), or empty
-    AttentionPositions positions;
+    /// Never null. Layers that have the same share it: a table of L x L is in memory once, on the GPU too.
+    std::shared_ptr<const AttentionPositions> positions = std::make_shared<const AttentionPositions>();
     Norm attention_output_norm; ///< behind the residual sum
 
     Norm cross_input_norm;

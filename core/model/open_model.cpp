@@ -23,6 +23,8 @@ Result<std::shared_ptr<const OpenModel>> open_model(const std::string& location,
     auto architecture = (*family)->read_architecture(names);
     if (!architecture) return architecture.error();
     model->architecture = *std::move(architecture);
+    model->unmatched_tensors = names.unmatched();
+    model->prefixes = names.prefixes();
     model->architecture.family_id = (*family)->id;
     model->architecture.family_label = (*family)->label;
     auto words = read_vocabularies(**checkpoint, model->architecture, **family, model->warnings);

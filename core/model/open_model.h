@@ -21,7 +21,9 @@ struct OpenModel {
     Architecture architecture;
     Vocabulary vocabulary; ///< of the default stack and of every other without its own
     std::map<std::string, Vocabulary, std::less<>> stack_vocabularies; ///< of stacks that read other words
-    std::vector<std::string> warnings; ///< of the checkpoint, the architecture and the vocabulary
+    std::vector<std::string> unmatched_tensors; ///< by their names in the file: the family does not know them
+    std::vector<std::string> prefixes;          ///< taken off in front of tensor names
+    std::vector<std::string> warnings;          ///< of the checkpoint, the architecture and the vocabulary
 
     /// The words of a stack, by its id.
     [[nodiscard]] const Vocabulary& vocabulary_of(std::string_view stack) const

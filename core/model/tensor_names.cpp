@@ -86,6 +86,8 @@ TensorNames::TensorNames(const Checkpoint& checkpoint, std::vector<std::string_v
         m_absent.emplace(without_prefixes(name, family_prefixes), reason);
     for (const TensorInfo& info : checkpoint.tensors()) {
         std::string canonical(without_prefixes(info.name, family_prefixes));
+        if (canonical.size() < info.name.size())
+            m_prefixes.insert(info.name.substr(0, info.name.size() - canonical.size()));
         canonical = modern_norm_name(std::move(canonical), checkpoint, info.name);
         const auto [at, added] = m_by_canonical.emplace(std::move(canonical), &info);
         if (!added)
@@ -97,31 +99,62 @@ TensorNames::TensorNames(const Checkpoint& checkpoint, std::vector<std::string_v
 const TensorInfo* TensorNames::find(std::string_view canonical) const
 {
     const auto at = m_by_canonical.find(canonical);
-    return at == m_by_canonical.end() ? nullptr : at->second;
+    if (at == m_by_canonical.end()) return nullptr;
+    m_matched.insert(at->second);
+    return at->second;
+}
+
+std::vector<std::string> TensorNames::unmatched() const
+{
+    std::vector<std::string> names;
+    for (const TensorInfo& info : m_checkpoint.tensors())
+        if (!m_matched.contains(&info)) names.push_back(info.name);
+    return names;
+}
+
+std::vector<std::string> TensorNames::prefixes() const
+{
+    return {m_prefixes.begin(), m_prefixes.end()};
 }
 
 Error TensorNames::missing(std::string_view canonical) const
 {
-    if (const auto at = m_absent.find(canonical); at != m_absent.end())
-        return Error{ErrorCode::not_found,
-                     "tensor " + in_quotes(canonical) + " of " + in_quotes(m_checkpoint.weights_name()) +
-                         " " + at->second,
-                     "recognising the network"};
-    std::vector<std::pair<std::size_t, std::string>> near;
-    constexpr std::size_t most_compared = 20'000; // names in a file; more would take long
-    for (const auto& [name, info] : m_by_canonical) {
-        if (near.size() >= most_compared || name.size() > 300) continue;
-        near.emplace_back(edit_distance(canonical, name), in_quotes(info->name));
-    }
-    std::sort(near.begin(), near.end());
+    return missing(std::vector{std::string(canonical)});
+}
+
+Error TensorNames::missing(const std::vector<std::string>& canonical) const
+{
+    for (const std::string& name : canonical)
+        if (const auto at = m_absent.find(name); at != m_absent.end())
+            return Error{ErrorCode::not_found,
+                         "tensor " + in_quotes(name) + " of " + in_quotes(m_checkpoint.weights_name()) + " " +
+                             at->second,
+                         "recognising the network"};
+    std::string looked_for;
     std::vector<std::string> nearest;
-    for (const auto& [distance, name] : near)
-        if (nearest.size() < 3 && distance <= canonical.size() / 2) nearest.push_back(name);
-    return Error{
-        ErrorCode::not_found,
-        in_quotes(m_checkpoint.weights_name()) + " has no tensor " + in_quotes(canonical) +
-            (nearest.empty() ? std::string{} : "; the nearest names are " + join_for_message(nearest)),
-        "recognising the network"};
+    for (const std::string& wanted : canonical) {
+        looked_for += (looked_for.empty() ? " has no tensor " : " and no tensor ") + in_quotes(wanted);
+        std::vector<std::pair<std::size_t, std::string>> near;
+        constexpr std::size_t most_compared = 20'000; // names in a file; more would take long
+        for (const auto& [name, info] : m_by_canonical) {
+            if (near.size() >= most_compared || name.size() > 300) continue;
+            near.emplace_back(edit_distance(wanted, name), in_quotes(info->name));
+        }
+        std::sort(near.begin(), near.end());
+        std::size_t taken = 0;
+        for (const auto& [distance, name] : near) {
+            if (taken == 3 || distance > wanted.size() / 2) break;
+            ++taken;
+            if (std::find(nearest.begin(), nearest.end(), name) == nearest.end()) nearest.push_back(name);
+        }
+    }
+    return Error{ErrorCode::not_found,
+                 in_quotes(m_checkpoint.weights_name()) + looked_for +
+                     (nearest.empty()
+                          ? std::string{}
+                          : (nearest.size() == 1 ? "; the nearest name is " : "; the nearest names are ") +
+                                join_for_message(nearest)),
+                 "recognising the network"};
 }
 
 Result<const TensorInfo*> TensorNames::optional(std::string_view canonical, const Shape& shape) const

@@ -7,6 +7,8 @@
 #include <optional>
 #include <unordered_set>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/text.h"
 #include "core/model/family_table.h"
 #include "core/model/vocabularies/vocabulary_readers.h"
@@ -24,7 +26,7 @@ constexpr std::uint64_t largest_model = 32'000'000;
 constexpr std::string_view every_stack;
 
 struct VocabularyFile {
-    std::string_view name;
+    std::string_view name;  ///< with "{key}": the text that the config has for this key
     std::string_view stack; ///< whose words it lists
     bool is_text;
     Result<void> (*read)(const VocabularyBytes& source, WordTable& table);
@@ -33,6 +35,7 @@ struct VocabularyFile {
 /// THE list of kinds of vocabulary files, in the order in which they are looked for.
 constexpr VocabularyFile vocabulary_files[]{
     {"vocab.tsv", every_stack, true, read_tsv_words},
+    {"tokenizer.ggml.tokens", every_stack, true, read_gguf_words},
     {"tokenizer.json", every_stack, true, read_tokenizer_words},
     {"vocab.json", every_stack, true, read_json_words},
     {"vocab.txt", every_stack, true, read_line_words},
@@ -41,6 +44,8 @@ constexpr VocabularyFile vocabulary_files[]{
     {"spm.model", every_stack, false, read_sentencepiece_words},
     {"tokenizer.model", every_stack, false, read_sentencepiece_words},
     {"dict.txt", every_stack, true, read_fairseq_words},
+    {"dict.{source_lang}.txt", "encoder", true, read_fairseq_words},
+    {"dict.{target_lang}.txt", "decoder", true, read_fairseq_words},
     {"source_vocab.txt", "encoder", true, read_line_words},
     {"target_vocab.txt", "decoder", true, read_line_words},
     {"target_vocab.json", "decoder", true, read_json_words},
@@ -48,17 +53,42 @@ constexpr VocabularyFile vocabulary_files[]{
 
 /// A file that was read, or the fault of one that was there.
 struct FoundWords {
-    std::string file;
+    std::string name; ///< beside the weights
+    std::string file; ///< for messages
     WordTable table;
 };
 
+/// A setting of the config, or of its part "task" (fairseq's newer files).
+std::optional<std::string> setting(const Checkpoint& checkpoint, std::string_view key)
+{
+    const auto& root = checkpoint.config().root();
+    const auto task = root.find("task");
+    for (const auto* part : {&root, task != root.end() && task->is_object() ? &*task : &root})
+        if (const auto at = part->find(key); at != part->end() && at->is_string())
+            return at->get<std::string>();
+    return std::nullopt;
+}
+
+/// The name of a kind of file beside this checkpoint; empty: there can be none.
+std::string file_name(const Checkpoint& checkpoint, const VocabularyFile& kind)
+{
+    std::string name(kind.name);
+    const std::size_t open = name.find('{'), close = name.find('}');
+    if (open == std::string::npos) return name;
+    const auto value = setting(checkpoint, name.substr(open + 1, close - open - 1));
+    if (!value || !is_plain_file_name(*value)) return {};
+    return name.replace(open, close + 1 - open, *value);
+}
+
 Result<FoundWords> read_file(const Checkpoint& checkpoint, const VocabularyFile& kind, std::int64_t rows)
 {
-    const auto source = checkpoint.store().open(kind.name);
+    const std::string name = file_name(checkpoint, kind);
+    if (name.empty()) return Error{ErrorCode::not_found, "the config names no such file", "vocabulary"};
+    const auto source = checkpoint.store().open(name);
     if (!source) return source.error();
     const auto bytes = (*source)->read_text(kind.is_text ? largest_text : largest_model);
     if (!bytes) return bytes.error();
-    FoundWords found{(*source)->name(), WordTable(rows)};
+    FoundWords found{name, (*source)->name(), WordTable(rows)};
     if (kind.is_text && !is_utf8(*bytes))
         return Error{ErrorCode::corrupt_file, in_quotes(found.file) + " is not UTF-8", "vocabulary"};
     const auto model_type = checkpoint.config().optional_text("model_type");
@@ -121,6 +151,23 @@ void warn_of_repeated(const std::string& file, const Vocabulary& vocabulary,
                            "; a typed word means the first");
 }
 
+/// Why there are no words, and what would help.
+std::string no_words(const Checkpoint& checkpoint)
+{
+    const FileStore& store = checkpoint.store();
+    if (store.contains("source.spm"))
+        return "'source.spm' lies beside the weights, but not the vocab.json that gives its pieces their "
+               "ids; words are shown by id";
+    std::vector<std::string> languages;
+    for (const std::string& name : store.names())
+        if (name.starts_with("dict.") && name.ends_with(".txt") && name.size() > 9)
+            languages.push_back(in_quotes(name));
+    if (languages.empty()) return "there is no vocabulary beside the weights; words are shown by id";
+    return in_quotes(checkpoint.config().file_name()) +
+           " has no 'source_lang' and 'target_lang' that tell which stack reads which of " +
+           join_for_message(languages) + "; words are shown by id";
+}
+
 /// Entries of a table whose words are known, or not, with those marked that may not be drawn.
 Vocabulary finished(std::optional<FoundWords> found, std::int64_t rows, const Checkpoint& checkpoint,
                     Architecture& architecture, const ModelFamily& family, std::vector<std::string>& warnings)
@@ -154,15 +201,15 @@ Vocabulary finished(std::optional<FoundWords> found, std::int64_t rows, const Ch
         if (entry.special || architecture.pad_token_id == entry.id) entry.drawable = false;
     }
     std::sort(architecture.special_token_ids.begin(), architecture.special_token_ids.end());
-    Vocabulary vocabulary(std::move(entries), mark);
+    Vocabulary vocabulary(std::move(entries), mark, found && words > 0 ? found->name : std::string());
     if (found) warn_of_repeated(found->file, vocabulary, warnings);
     return vocabulary;
 }
 
 } // namespace
 
-Vocabulary::Vocabulary(std::vector<Entry> entries, WordMark mark)
-    : m_entries(std::move(entries)), m_mark(mark)
+Vocabulary::Vocabulary(std::vector<Entry> entries, WordMark mark, std::string source)
+    : m_entries(std::move(entries)), m_mark(mark), m_source(std::move(source))
 {
     std::size_t slots = 16;
     while (slots < 2 * m_entries.size()) slots *= 2;
@@ -232,12 +279,7 @@ Vocabularies read_vocabularies(const Checkpoint& checkpoint, Architecture& archi
     for (const std::string& fault : faults)
         warnings.push_back(fault + (found ? "; " + in_quotes(found->file) + " is taken"
                                           : std::string("; words are shown by id")));
-    if (!found && faults.empty())
-        warnings.push_back(
-            checkpoint.store().contains("source.spm")
-                ? "'source.spm' lies beside the weights, but not the vocab.json that gives its "
-                  "pieces their ids; words are shown by id"
-                : "there is no vocabulary beside the weights; words are shown by id");
+    if (!found && faults.empty()) warnings.push_back(no_words(checkpoint));
 
     Architecture without_words = architecture;
     out.shared = finished(std::move(found), rows, checkpoint, architecture, family, warnings);

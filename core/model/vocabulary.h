@@ -38,8 +38,10 @@ public:
     };
 
     Vocabulary() = default;
-    explicit Vocabulary(std::vector<Entry> entries, WordMark mark = WordMark::none);
+    explicit Vocabulary(std::vector<Entry> entries, WordMark mark = WordMark::none, std::string source = {});
 
+    /// The file beside the weights (or part of theirs) that names the words; empty: none, they are shown by id.
+    [[nodiscard]] const std::string& source() const { return m_source; }
     [[nodiscard]] const std::vector<Entry>& entries() const { return m_entries; }
     [[nodiscard]] const Entry* find_id(std::int64_t id) const;
     /// The entry whose text in the file is this very one.
@@ -64,6 +66,7 @@ private:
     std::vector<std::uint32_t> m_by_text; ///< open addressing: 1 + index of the entry, 0 where free
     std::vector<std::pair<std::int64_t, std::int64_t>> m_repeated;
     WordMark m_mark = WordMark::none;
+    std::string m_source;
     bool m_has_texts = false;
     std::size_t m_drawable = 0;
 };

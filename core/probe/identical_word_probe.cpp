@@ -92,7 +92,7 @@ bool has_closed_form(const Network& network)
         network.embedding_norm.kind != NormKind::none && layer.attention_input_norm.kind != NormKind::none;
     const bool map_before_norm =
         !network.embedding_map.empty() && layer.attention_input_norm.kind != NormKind::none;
-    const AttentionPositions& positions = layer.positions;
+    const AttentionPositions& positions = *layer.positions;
     return !two_norms && !map_before_norm && layer.query_norm.kind == NormKind::none &&
            positions.key_offsets.empty() && positions.query_offsets.empty() &&
            positions.rotary_cosines.empty();
@@ -124,7 +124,7 @@ Result<void> run_closed_form(Network network, ProbeResult& result, const RunCont
     layer.query_bias = std::move(query.bias);
     layer.key_weight = std::move(key.weight);
     layer.key_bias = std::move(key.bias);
-    layer.bias = std::move(first.positions.bias);
+    layer.bias = first.positions->bias;
 
     const MapOptions options = map_options(result);
     auto maps = first_layer_attention(layer, options, ctx);
@@ -190,28 +190,6 @@ Result<void> run_one_row(Network network, LayerResults& results, const RunContex
         if (auto passed = pass_layer(layer, encoder_rows, words); !passed) return passed.error();
     }
     return {};
-}
-
-/// Nothing positional reaches the hidden states of these layers, whatever the words.
-bool keeps_positions_out(const Network& network)
-{
-    return !network.has_absolute_positions && network.special_rows.empty() &&
-           std::all_of(network.layers.begin(), network.layers.end(), [](const NetworkLayer& layer) {
-               return layer.positions.value_offsets.empty() && layer.feed_forward_width == 1;
-           });
-}
-
-/// Identical words stay identical at every position.
-bool keeps_rows_identical(const Network& network)
-{
-    return keeps_positions_out(network) &&
-           (network.encoder == nullptr || keeps_positions_out(*network.encoder));
-}
-
-bool merges_rows(const Network& network)
-{
-    return std::any_of(network.layers.begin(), network.layers.end(),
-                       [](const NetworkLayer& layer) { return !layer.merge.empty(); });
 }
 
 Result<void> run_forward(const Network& network, LayerResults& results, const RunContext& ctx)
@@ -375,9 +353,10 @@ Result<void> run_layers(const OpenModel& model, const Stack& stack, const ProbeI
                         LayerResults& results, const RunContext& ctx)
 {
     const ProbeOptions& options = results.front().options;
-    const std::int64_t last = results.back().options.layer;
+    std::vector<int> layers;
+    for (const ProbeResult& result : results) layers.push_back(result.options.layer);
     std::vector<std::int64_t> special_positions;
-    auto network = read_network(model, stack, options, last, input, special_positions, ctx);
+    auto network = read_network(model, stack, options, layers, input, special_positions, ctx);
     if (!network) return network.error();
     for (ProbeResult& result : results) {
         result.special_positions = special_positions;
@@ -385,10 +364,9 @@ Result<void> run_layers(const OpenModel& model, const Stack& stack, const ProbeI
         result.device = "cpu";
         result.kernels = kernels().name;
     }
-    const bool own_way = !options.force_forward && options.device != DeviceChoice::cuda;
-    // Rows of merged stages exist in core's own kernels only.
-    if ((own_way || merges_rows(*network)) && keeps_rows_identical(*network))
+    if (goes_by_one_row(model, stack, options, layers.back()))
         return run_one_row(*std::move(network), results, ctx);
+    const bool own_way = !options.force_forward && options.device != DeviceChoice::cuda;
     if (own_way && results.front().options.layer == 0) {
         const bool offsets = !network->has_absolute_positions;
         if (offsets || has_closed_form(*network)) {
@@ -399,7 +377,7 @@ Result<void> run_layers(const OpenModel& model, const Stack& stack, const ProbeI
                               std::make_move_iterator(results.end()));
             // The closed form uses its arrays up.
             auto one = rest.empty() ? std::move(network)
-                                    : read_network(model, stack, options, 0, input, special_positions, ctx);
+                                    : read_network(model, stack, options, {0}, input, special_positions, ctx);
             if (!one) return one.error();
             auto run = offsets ? run_one_row(*std::move(one), first, ctx)
                                : run_closed_form(*std::move(one), first.front(), ctx);
@@ -410,7 +388,7 @@ Result<void> run_layers(const OpenModel& model, const Stack& stack, const ProbeI
             return run;
         }
     }
-    if (merges_rows(*network))
+    if (merges_rows(stack, layers.back()))
         return Error{ErrorCode::unsupported_model,
                      "positions reach the hidden states of a network whose stages merge patches; layer 0 can "
                      "be probed",

@@ -2,7 +2,10 @@
 #include "core/probe/network_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -291,6 +294,10 @@ Result<void> read_input(WeightReader& weights, const OpenModel& model, const Sta
         if (weights.fault) return *weights.fault;
         finish_rows(network.word_rows, stack.word_factor, token_type);
         finish_rows(special, stack.word_factor, token_type);
+        const Norm norm = weights.norm(stack.content_norm);
+        if (weights.fault) return *weights.fault;
+        apply_norm(norm, network.word_rows);
+        if (!special.empty()) apply_norm(norm, special);
     } else {
         auto content = read_content(weights, stack, options, input.count);
         if (!content) return content.error();
@@ -427,7 +434,18 @@ HostTensor read_untied_bias(WeightReader& weights, const UntiedPositions& untied
     return bias;
 }
 
-/// The biases, vectors and rotations of one layer.
+/// A vector for each head less the extra query of words.
+HostTensor less_words(WeightReader& weights, const LayerNames& names, const std::string& name)
+{
+    const HostTensor for_words = weights.whole(names.word_query_bias);
+    HostTensor difference = weights.whole(name);
+    if (weights.fault) return {};
+    for (std::size_t n = 0; n < difference.size(); ++n) difference.data()[n] -= for_words.data()[n];
+    return difference;
+}
+
+/// The biases, vectors and rotations of one layer. A mask of windows says what a query may see, like the future's: it stays
+/// where positions are taken out.
 AttentionPositions read_positions(WeightReader& weights, const Stack& stack, const LayerNames& names,
                                   const ProbeOptions& options)
 {
@@ -435,15 +453,16 @@ AttentionPositions read_positions(WeightReader& weights, const Stack& stack, con
     const bool prefix_left_out =
         stack.grid_bias && stack.grid_bias->has_prefix && options.variant == InputVariant::plain;
     AttentionPositions positions;
+    if (stack.grid_bias && names.window_shift > 0)
+        positions.mask = shifted_window_mask(*stack.grid_bias, names.grid_rows, names.grid_columns,
+                                             names.window_shift, options.window);
+    if (options.no_positions) return positions;
     if (!names.relative_bias_table.empty()) {
         const HostTensor table = weights.whole(names.relative_bias_table);
         if (weights.fault) return {};
         if (stack.bucketed_bias) positions.bias = bucketed_position_bias(table, *stack.bucketed_bias, length);
         if (stack.grid_bias && !prefix_left_out) positions.bias = grid_position_bias(table, *stack.grid_bias);
     }
-    if (stack.grid_bias && names.window_shift > 0)
-        positions.mask = shifted_window_mask(*stack.grid_bias, names.grid_rows, names.grid_columns,
-                                             names.window_shift, options.window);
     if (stack.alibi)
         positions.bias =
             alibi_bias(alibi_slopes(stack.heads, stack.alibi->largest_bias, stack.alibi->cut_slopes),
@@ -464,8 +483,36 @@ AttentionPositions read_positions(WeightReader& weights, const Stack& stack, con
         if (scheme.for_values)
             positions.value_offsets = read_relative_vectors(weights, stack, names.value_table, {}, length);
     }
+    if (!names.word_query_bias.empty() && !positions.key_offsets.empty()) {
+        const HostTensor extra = less_words(weights, names, names.position_query_bias);
+        if (weights.fault) return {};
+        add_query_of_positions(extra, positions.key_offsets, stack.logit_scale, stack.heads, length,
+                               positions.bias);
+    }
     return positions;
 }
+
+/// The positions of layers that were read, each once: biases that all layers share (T5, ALiBi, rotations) are as large as
+/// L x L for every head.
+class SharedPositions {
+public:
+    std::shared_ptr<const AttentionPositions> read(WeightReader& weights, const Stack& stack,
+                                                   const LayerNames& names, const ProbeOptions& options)
+    {
+        auto& place = m_read[{names.relative_bias_table, names.key_table, names.key_map.weight,
+                              names.query_table, names.query_map.weight, names.value_table,
+                              names.word_query_bias, names.position_query_bias,
+                              std::to_string(names.window_shift) + " " + std::to_string(names.grid_rows) +
+                                  " " + std::to_string(names.grid_columns)}];
+        if (place == nullptr)
+            place =
+                std::make_shared<const AttentionPositions>(read_positions(weights, stack, names, options));
+        return place;
+    }
+
+private:
+    std::map<std::array<std::string, 9>, std::shared_ptr<const AttentionPositions>> m_read;
+};
 
 /// Adds `row` to a bias that may not be there.
 void add_to_bias(Linear& linear, const HostTensor& row)
@@ -477,26 +524,17 @@ void add_to_bias(Linear& linear, const HostTensor& row)
 /// The extra queries of Transformer-XL and XLNet, folded into arrays that every layer has: with u, v, s those for words,
 /// positions and segments, R the vectors of offsets and g the segment's,
 ///     (q + u).k + (q + v).R + (q + s).g = q'.(k + g) + q'.R + (v - u).R + (s - u).g,   q' = q + u.
+/// (v - u).R is in the layer's positions already.
 /// Source: Dai et al. 2019, eq. 5 and sec. 3.3; Yang et al. 2019, sec. 2.5.
 void fold_extra_queries(WeightReader& weights, const Stack& stack, const LayerNames& names,
                         const ProbeOptions& options, NetworkLayer& layer)
 {
     if (names.word_query_bias.empty()) return;
     const HostTensor for_words = weights.whole(names.word_query_bias);
-    const auto less_words = [&](const std::string& name) {
-        HostTensor difference = weights.whole(name);
-        if (weights.fault) return HostTensor{};
-        for (std::size_t n = 0; n < difference.size(); ++n) difference.data()[n] -= for_words.data()[n];
-        return difference;
-    };
-    const HostTensor extra = less_words(names.position_query_bias);
     if (weights.fault) return;
     add_to_bias(layer.query, for_words);
-    if (!layer.positions.key_offsets.empty())
-        add_query_of_positions(extra, layer.positions.key_offsets, stack.logit_scale, stack.heads,
-                               options.length, layer.positions.bias);
     if (names.segment_table.empty() || !options.segments) return;
-    const HostTensor for_segments = less_words(names.segment_query_bias);
+    const HostTensor for_segments = less_words(weights, names, names.segment_query_bias);
     const HostTensor segments = weights.whole(names.segment_table);
     if (weights.fault) return;
     const std::int64_t width = stack.heads * stack.head_dim;
@@ -511,8 +549,14 @@ void fold_extra_queries(WeightReader& weights, const Stack& stack, const LayerNa
     }
 }
 
+/// What of a layer is read.
+struct LayerParts {
+    bool whole = true;     ///< else as far as its queries and keys
+    bool positions = true; ///< else the layer is passed by rows that are the same at every position
+};
+
 NetworkLayer read_layer(WeightReader& weights, const Stack& stack, const LayerNames& names,
-                        const ProbeOptions& options, bool whole)
+                        const ProbeOptions& options, const LayerParts& parts, SharedPositions& shared)
 {
     NetworkLayer layer;
     layer.heads = names.heads;
@@ -524,9 +568,9 @@ NetworkLayer read_layer(WeightReader& weights, const Stack& stack, const LayerNa
     layer.key = weights.linear(names.key);
     layer.query_norm = weights.norm(names.query_norm);
     layer.key_norm = weights.norm(names.key_norm);
-    if (!options.no_positions) layer.positions = read_positions(weights, stack, names, options);
+    if (parts.positions) layer.positions = shared.read(weights, stack, names, options);
     if (!weights.fault) fold_extra_queries(weights, stack, names, options, layer);
-    if (!whole) return layer;
+    if (!parts.whole) return layer;
     layer.value = weights.linear(names.value);
     layer.attention_output = weights.linear(names.attention_output);
     layer.attention_output_norm = weights.norm(names.attention_output_norm);
@@ -549,22 +593,24 @@ NetworkLayer read_layer(WeightReader& weights, const Stack& stack, const LayerNa
     return layer;
 }
 
-/// Layers 0 .. last, all whole but the last where `whole_last` is false.
+/// Layers 0 .. `last`, each as far as `parts_of` says.
+template <class PartsOf>
 Result<void> read_layers(WeightReader& weights, const OpenModel& model, const Stack& stack,
-                         const ProbeOptions& options, std::int64_t last, bool whole_last, Network& network,
-                         const RunContext& ctx)
+                         const ProbeOptions& options, std::int64_t last, const PartsOf& parts_of,
+                         Network& network, const RunContext& ctx)
 {
+    SharedPositions shared;
     for (std::int64_t number = 0; number <= last; ++number) {
         if (ctx.cancelled()) return cancelled_error("the probe");
         const LayerNames& names = stack.layer_names[static_cast<std::size_t>(number)];
-        const bool whole = whole_last || number < last;
-        if (whole && !names.lacks.empty())
+        const LayerParts parts = parts_of(number);
+        if (parts.whole && !names.lacks.empty())
             return Error{ErrorCode::not_found,
                          in_quotes(model.checkpoint->weights_name()) + " has no tensor " +
                              in_quotes(names.lacks) + ", which the layers behind layer " +
                              std::to_string(number) + " need",
                          "reading weights"};
-        network.layers.push_back(read_layer(weights, stack, names, options, whole));
+        network.layers.push_back(read_layer(weights, stack, names, options, parts, shared));
         if (weights.fault) return *weights.fault;
     }
     return {};
@@ -610,7 +656,8 @@ ProbeInput encoder_input(const OpenModel& model, const Stack& encoder, const Sta
 /// The encoder that a decoder's cross-attention reads: all of its layers, over the same words.
 Result<std::shared_ptr<const Network>> read_encoder(WeightReader& weights, const OpenModel& model,
                                                     const Stack& decoder, ProbeOptions options,
-                                                    const ProbeInput& input, const RunContext& ctx)
+                                                    const ProbeInput& input, bool with_positions,
+                                                    const RunContext& ctx)
 {
     const Stack* stack = model.architecture.find_stack("encoder");
     if (stack == nullptr || stack->layers_present < stack->layers)
@@ -632,7 +679,8 @@ Result<std::shared_ptr<const Network>> read_encoder(WeightReader& weights, const
     const ProbeInput own = encoder_input(model, *stack, decoder, input, options.seed);
     if (auto read = read_input(weights, model, *stack, options, own, special_positions, *network); !read)
         return read.error();
-    if (auto read = read_layers(weights, model, *stack, options, stack->layers - 1, true, *network, ctx);
+    const auto parts_of = [&](std::int64_t) { return LayerParts{true, with_positions}; };
+    if (auto read = read_layers(weights, model, *stack, options, stack->layers - 1, parts_of, *network, ctx);
         !read)
         return read.error();
     network->final_norm = weights.norm(stack->final_norm);
@@ -654,10 +702,44 @@ std::string shared_bias_table(const Checkpoint& checkpoint, const Stack& stack)
     return found.size() == 1 ? found.front() : std::string{};
 }
 
+/// Nothing positional reaches the hidden states behind these layers, whatever the words.
+bool keeps_positions_out(const Stack& stack, const ProbeOptions& options)
+{
+    const bool in_values =
+        stack.relative_vectors && stack.relative_vectors->for_values && !options.no_positions;
+    return stack.absolute == AbsolutePositions::none && options.variant == InputVariant::plain &&
+           !in_values && stack.feed_forward_width == 1;
+}
+
+/// Words that are the same at every position stay the same at every position up to layer `last`.
+bool keeps_rows_identical(const OpenModel& model, const Stack& stack, const ProbeOptions& options,
+                          std::int64_t last)
+{
+    if (!keeps_positions_out(stack, options)) return false;
+    if (!stack.has_cross_attention || last == 0) return true;
+    const Stack* encoder = model.architecture.find_stack("encoder");
+    return encoder != nullptr && keeps_positions_out(*encoder, options);
+}
+
 } // namespace
 
+bool merges_rows(const Stack& stack, std::int64_t last)
+{
+    const auto count = std::min(stack.layer_names.size(), static_cast<std::size_t>(last) + 1);
+    return std::any_of(stack.layer_names.begin(),
+                       stack.layer_names.begin() + static_cast<std::ptrdiff_t>(count),
+                       [](const LayerNames& layer) { return !layer.merge.empty(); });
+}
+
+bool goes_by_one_row(const OpenModel& model, const Stack& stack, const ProbeOptions& options,
+                     std::int64_t last)
+{
+    const bool forced = options.force_forward || options.device == DeviceChoice::cuda;
+    return (!forced || merges_rows(stack, last)) && keeps_rows_identical(model, stack, options, last);
+}
+
 Result<Network> read_network(const OpenModel& model, const Stack& stack, const ProbeOptions& options,
-                             std::int64_t last_layer, const ProbeInput& input,
+                             const std::vector<int>& layers, const ProbeInput& input,
                              std::vector<std::int64_t>& special_positions, const RunContext& ctx)
 {
     const ReadingScope scope(ctx);
@@ -665,10 +747,16 @@ Result<Network> read_network(const OpenModel& model, const Stack& stack, const P
     Network network = outline(stack);
     if (auto read = read_input(weights, model, stack, options, input, special_positions, network); !read)
         return read.error();
-    if (auto read = read_layers(weights, model, stack, options, last_layer, false, network, ctx); !read)
+    const std::int64_t last = layers.back();
+    const bool one_row = goes_by_one_row(model, stack, options, last);
+    const auto parts_of = [&](std::int64_t number) {
+        const bool wanted = std::find(layers.begin(), layers.end(), number) != layers.end();
+        return LayerParts{number < last, wanted || !one_row};
+    };
+    if (auto read = read_layers(weights, model, stack, options, last, parts_of, network, ctx); !read)
         return read.error();
-    if (stack.has_cross_attention && last_layer > 0) {
-        auto encoder = read_encoder(weights, model, stack, options, input, ctx);
+    if (stack.has_cross_attention && last > 0) {
+        auto encoder = read_encoder(weights, model, stack, options, input, !one_row, ctx);
         if (!encoder) return encoder.error();
         network.encoder = *std::move(encoder);
     }
@@ -687,15 +775,18 @@ Result<LayerPositions> read_layer_positions(const OpenModel& model, const Stack&
     options.length = length;
     options.segments = false;
     if (stack.needs_prefix) options.variant = InputVariant::special;
-    NetworkLayer read;
+    LayerPositions out;
+    NetworkLayer read; // its constants only
     read.query.bias = weights.bias(names.query);
     read.key.bias = weights.bias(names.key);
-    read.positions = read_positions(weights, stack, names, options);
+    out.positions = read_positions(weights, stack, names, options);
     if (!weights.fault) fold_extra_queries(weights, stack, names, options, read);
     if (weights.fault) return *weights.fault;
-    return LayerPositions{std::move(read.positions), std::move(read.query.bias), std::move(read.key.bias),
-                          names.heads > 0 ? names.heads : stack.heads,
-                          names.head_dim > 0 ? names.head_dim : stack.head_dim};
+    out.query_constant = std::move(read.query.bias);
+    out.key_constant = std::move(read.key.bias);
+    out.heads = names.heads > 0 ? names.heads : stack.heads;
+    out.head_dim = names.head_dim > 0 ? names.head_dim : stack.head_dim;
+    return out;
 }
 
 } // namespace posiscope::core

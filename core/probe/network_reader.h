@@ -18,8 +18,17 @@ struct ProbeInput {
     std::size_t count = 0;
 };
 
-/// Reads what a probe of layers up to `last_layer` needs, and nothing else: the rows of the words and special tokens, L
-/// rows of positions, layers 0 .. last_layer, of which the last only as far as its queries and keys. Position tables and
+/// Whether a stage up to layer `last` joins rows (Swin): core's own kernels only do that.
+bool merges_rows(const Stack& stack, std::int64_t last);
+
+/// Whether the probe goes by one row per word: nothing positional reaches the hidden states up to layer `last`, nor those of
+/// an encoder that it reads, so that equal words stay equal. Only the layers asked for need their positions then.
+bool goes_by_one_row(const OpenModel& model, const Stack& stack, const ProbeOptions& options,
+                     std::int64_t last);
+
+/// Reads what a probe of `layers` (ascending) needs, and nothing else: the rows of the words and special tokens, L rows of
+/// positions, all layers to the last one asked for, of which that one only as far as its queries and keys. What position
+/// does inside a layer is read for every layer that uses it, and once for those that have the same. Position tables and
 /// biases that no file holds are computed. With `options.no_positions` vectors and biases are zero and nothing turns.
 /// Grouped heads, packed projections and the factor on words are resolved here: what comes back is plain arrays. Behind
 /// cross-attention the whole encoder comes along, over the same words.
@@ -27,7 +36,7 @@ struct ProbeInput {
 /// @error not_found (a tensor, with the file), numeric_failure (NaN or infinite weights), invalid_argument
 ///        (no room for special tokens, content of another shape), unreadable, cancelled
 Result<Network> read_network(const OpenModel& model, const Stack& stack, const ProbeOptions& options,
-                             std::int64_t last_layer, const ProbeInput& input,
+                             const std::vector<int>& layers, const ProbeInput& input,
                              std::vector<std::int64_t>& special_positions, const RunContext& ctx);
 
 /// What one layer's scheme does without any word: its biases, vectors of offsets and rotations, and the constant parts of

@@ -73,10 +73,10 @@ private:
 PairLogits::PairLogits(const Network& network, const NetworkLayer& layer, std::size_t head,
                        std::size_t length)
     : m_head(head), m_head_dim(as_size(network.head_dim)), m_offsets(2 * length - 1),
-      m_pairs(layer.positions.rotary_cosines.empty() ? 0 : as_size(layer.positions.rotary_cosines.dim(1))),
-      m_interleaved(layer.positions.rotary_interleaved), m_scale(network.logit_scale),
-      m_key_offsets(offset_rows(layer.positions.key_offsets)),
-      m_query_offsets(offset_rows(layer.positions.query_offsets))
+      m_pairs(layer.positions->rotary_cosines.empty() ? 0 : as_size(layer.positions->rotary_cosines.dim(1))),
+      m_interleaved(layer.positions->rotary_interleaved), m_scale(network.logit_scale),
+      m_key_offsets(offset_rows(layer.positions->key_offsets)),
+      m_query_offsets(offset_rows(layer.positions->query_offsets))
 {
     m_turn.resize(m_offsets * 2 * m_pairs);
     for (std::size_t o = 0; o < m_offsets; ++o) {
@@ -86,10 +86,10 @@ PairLogits::PairLogits(const Network& network, const NetworkLayer& layer, std::s
             const std::size_t at = distance * m_pairs + p;
             // The tables carry a factor on every turned query and key: here once, in their product twice. At
             // distance 0 the cosine is that factor.
-            const float factor = layer.positions.rotary_cosines.data()[p];
-            m_turn[o * 2 * m_pairs + p] = factor * layer.positions.rotary_cosines.data()[at];
+            const float factor = layer.positions->rotary_cosines.data()[p];
+            m_turn[o * 2 * m_pairs + p] = factor * layer.positions->rotary_cosines.data()[at];
             m_turn[o * 2 * m_pairs + m_pairs + p] =
-                (follows ? factor : -factor) * layer.positions.rotary_sines.data()[at];
+                (follows ? factor : -factor) * layer.positions->rotary_sines.data()[at];
         }
     }
 }
@@ -217,7 +217,7 @@ Head::Head(const Network& network, const NetworkLayer& layer, const Contents& wo
     : m_network(network), m_words(words), m_special(special), m_head(head), m_length(length),
       m_head_dim(as_size(network.head_dim)), m_width(as_size(network.heads) * m_head_dim),
       m_pairs(network, layer, head, length), m_bias(nullptr),
-      m_mask(layer.positions.mask.empty() ? nullptr : layer.positions.mask.data()),
+      m_mask(layer.positions->mask.empty() ? nullptr : layer.positions->mask.data()),
       m_constant(layer.logit_constants.empty() ? 0.0
                                                : static_cast<double>(layer.logit_constants.data()[head])),
       m_special_at(length, 0),
@@ -228,9 +228,9 @@ Head::Head(const Network& network, const NetworkLayer& layer, const Contents& wo
       m_special_special(special.count() * special.count()), m_word_special(special.count()),
       m_special_word(special.count()), m_row(length)
 {
-    if (!layer.positions.bias.empty())
+    if (!layer.positions->bias.empty())
         m_bias =
-            layer.positions.bias.data() + (layer.positions.bias.dim(0) == 1 ? 0 : head) * length * length;
+            layer.positions->bias.data() + (layer.positions->bias.dim(0) == 1 ? 0 : head) * length * length;
     for (std::size_t s = 0; s < special.count(); ++s) {
         m_special_at[as_size(network.special_rows[s].position)] = s + 1;
         for (std::size_t t = 0; t < special.count(); ++t)

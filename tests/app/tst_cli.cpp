@@ -10,14 +10,15 @@
 #include <QFile>
 #include <QProcess>
 #include <QIODevice>
-#include <QProcessEnvironment>
 #include <QTest>
 
 #include <nlohmann/json.hpp>
 
 #include "core/base/version.h"
 #include "core/kernels/kernel_set.h"
+#include "tests/app/cli_run.h"
 #include "tests/support/checkpoint_builder.h"
+#include "tests/support/gguf_file.h"
 #include "tests/support/npy_file.h"
 
 namespace posiscope {
@@ -25,41 +26,11 @@ namespace {
 
 using nlohmann::json;
 using tests::CheckpointBuilder;
+using tests::refusal;
+using tests::Run;
+using tests::run;
 using tests::TemporaryFolder;
-
-/// What a run of posiscope-cli left behind.
-struct Run {
-    int status = -1;
-    QString output, errors;
-
-    [[nodiscard]] json object() const { return json::parse(output.toStdString(), nullptr, false); }
-    [[nodiscard]] QStringList error_lines() const
-    {
-        return errors.split(QLatin1Char('\n'), Qt::SkipEmptyParts);
-    }
-};
-
-Run run(const QStringList& arguments, const QStringList& environment = {})
-{
-    QProcess process;
-    QProcessEnvironment variables = QProcessEnvironment::systemEnvironment();
-    for (const QString& one : environment)
-        variables.insert(one.section(QLatin1Char('='), 0, 0), one.section(QLatin1Char('='), 1));
-    process.setProcessEnvironment(variables);
-    process.start(QStringLiteral(POSISCOPE_CLI), arguments);
-    process.closeWriteChannel();
-    Run result;
-    if (!process.waitForFinished(60000)) return result;
-    if (process.exitStatus() == QProcess::NormalExit) result.status = process.exitCode();
-    result.output = QString::fromUtf8(process.readAllStandardOutput());
-    result.errors = QString::fromUtf8(process.readAllStandardError());
-    return result;
-}
-
-QString text(const std::string& from)
-{
-    return QString::fromStdString(from);
-}
+using tests::text;
 
 /// A good folder on disk.
 class GoodFolder {
@@ -68,20 +39,6 @@ public:
     [[nodiscard]] QString path() const { return text(folder.path()); }
     TemporaryFolder folder;
 };
-
-/// Empty where the run ended as a refusal must: status 1, nothing on standard output, one line on standard error
-/// that holds every one of `named`. Else what is wrong.
-QString refusal(const Run& result, const QStringList& named)
-{
-    if (result.status != 1) return QStringLiteral("status %1: %2").arg(result.status).arg(result.errors);
-    if (!result.output.isEmpty()) return QStringLiteral("standard output holds ") + result.output;
-    if (result.error_lines().size() != 1 || !result.errors.startsWith(QStringLiteral("posiscope-cli: ")))
-        return QStringLiteral("not one line: ") + result.errors;
-    for (const QString& name : named)
-        if (!result.errors.contains(name))
-            return QStringLiteral("'%1' is not named: %2").arg(name, result.errors);
-    return {};
-}
 
 std::vector<std::int64_t> shape_of(const TemporaryFolder& folder, const std::string& file)
 {
@@ -109,7 +66,7 @@ private Q_SLOTS:
                  QStringLiteral("posiscope-cli ") + text(std::string(core::version)));
         const Run help = run({"--help"});
         QCOMPARE(help.status, 0);
-        for (const char* command : {"info", "probe", "metrics"}) {
+        for (const char* command : {"info", "probe", "metrics", "map", "bias", "similarity"}) {
             QVERIFY(help.output.contains(QLatin1String(command)));
             const Run own = run({command, "--help"});
             QCOMPARE(own.status, 0);
@@ -164,11 +121,75 @@ private Q_SLOTS:
         QCOMPARE(stack.at("positions").get<int>(), 40);
         QCOMPARE(object.at("vocabulary").at("words_that_may_be_drawn").get<int>(), 32);
         QCOMPARE(object.at("tensors").size(), CheckpointBuilder().tensors.size());
+        QCOMPARE(object.at("tensors_matched").get<std::size_t>(), CheckpointBuilder().tensors.size());
+        QVERIFY(object.at("tensors_unmatched").empty() && object.at("prefixes").empty());
+        QCOMPARE(stack.at("words").at("source").get<std::string>(), std::string("vocab.txt"));
+        QCOMPARE(stack.at("words").at("words_that_may_be_drawn").get<int>(), 32);
         QVERIFY(object.at("bytes_read").get<int>() < 8000);
         const Run plain = run({"info", good.path()});
         QCOMPARE(plain.status, 0);
         QVERIFY(plain.output.contains(QStringLiteral("embeddings.position_embeddings.weight")));
         QVERIFY(plain.output.contains(QStringLiteral("[40, 16]")));
+    }
+
+    void info_counts_names_that_match_and_those_that_do_not()
+    {
+        CheckpointBuilder builder;
+        const std::size_t known = builder.tensors.size();
+        builder.tensors.push_back({"cls.predictions.bias", {40}, std::vector<float>(40, 0.0f)});
+        builder.add_prefix("module.bert.");
+        const GoodFolder good(builder);
+        const json object = run({"info", good.path(), "--json"}).object();
+        QCOMPARE(object.at("tensors_matched").get<std::size_t>(), known);
+        QCOMPARE(object.at("tensors_unmatched"), json::array({"module.bert.cls.predictions.bias"}));
+        QCOMPARE(object.at("prefixes"), json::array({"module.bert."}));
+        const Run plain = run({"info", good.path()});
+        QVERIFY(plain.output.contains(QString::number(known) +
+                                      " tensors matched, 1 unmatched: 'module.bert.cls.predictions.bias'"));
+        QVERIFY(plain.output.contains("in front of names: 'module.bert.'"));
+    }
+
+    void info_says_what_every_stack_reads()
+    {
+        const auto words = [](const QString& location) {
+            std::vector<std::string> out;
+            const json object = run({"info", location, "--json"}).object();
+            for (const json& stack : object.at("stacks"))
+                out.push_back(stack.at("words").contains("source") &&
+                                      stack.at("words").at("source").is_string()
+                                  ? stack.at("words").at("source").get<std::string>()
+                                  : stack.at("words").at("content").get<std::string>());
+            return out;
+        };
+        const QString families = QStringLiteral(POSISCOPE_TEST_DATA "/families/");
+        QCOMPARE(words(families + "whisper"), (std::vector<std::string>{"vectors", "vocab.json"}));
+        QCOMPARE(words(families + "clip"), (std::vector<std::string>{"vocab.json", "patches"}));
+        QCOMPARE(words(families + "fairseq-transformer"), (std::vector<std::string>{"dict.txt", "dict.txt"}));
+        QCOMPARE(words(QStringLiteral(POSISCOPE_TEST_DATA "/formats/gguf-f32/model.gguf")),
+                 std::vector<std::string>{"tokenizer.ggml.tokens"});
+    }
+
+    void words_of_a_gguf_file_may_be_typed()
+    {
+        tests::GgufFile file = tests::converted_bert(CheckpointBuilder(), "", 0);
+        std::vector<std::string> tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "\u2581the", "\u2581cat", "s"};
+        while (tokens.size() < 40) tokens.push_back("\u2581w" + std::to_string(tokens.size()));
+        file.text("tokenizer.ggml.model", "bert");
+        file.texts("tokenizer.ggml.tokens", tokens);
+        std::vector<int> types(40, 1);
+        std::fill_n(types.begin(), 4, 3);
+        file.numbers("tokenizer.ggml.token_type", types);
+        const TemporaryFolder folder;
+        const QString path = text(folder.write("model.gguf", file.bytes()));
+        const Run typed =
+            run({"probe", path, "--words", "the,cat", "--length", "9", "--no-errors", "--json"});
+        QCOMPARE(typed.status, 0);
+        QCOMPARE(typed.object().at("words"), json::array({4, 5}));
+        const Run special =
+            run({"probe", path, "--words", "the", "--special", "--length", "9", "--no-errors", "--json"});
+        QCOMPARE(special.status, 0);
+        QCOMPARE(refusal(run({"probe", path, "--words", "dog", "--length", "9"}), {"'dog'"}), QString());
+        QCOMPARE(refusal(run({"probe", path, "--words", "[PAD]", "--length", "9"}), {"'[PAD]'"}), QString());
     }
 
     void the_sample_needs_no_file()

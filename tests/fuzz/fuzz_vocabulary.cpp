@@ -10,8 +10,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 {
     using namespace posiscope::core;
     constexpr std::int64_t rows = 300;
-    for (const auto read : {read_tsv_words, read_line_words, read_fairseq_words, read_json_words,
-                            read_tokenizer_words, read_sentencepiece_words, read_fairseq_sentencepiece_words})
+    for (const auto read :
+         {read_tsv_words, read_line_words, read_gguf_words, read_fairseq_words, read_json_words,
+          read_tokenizer_words, read_sentencepiece_words, read_fairseq_sentencepiece_words})
         for (const char* model_type : {"", "bert", "xlm-roberta"}) {
             WordTable table(rows);
             const auto done =

@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::array<std::string_view, 1> model_types{"albert"};
 constexpr std::array<std::string_view, 1> name_prefixes{"albert."};
+constexpr std::array<std::string_view, 2> signature{
+    "embeddings.word_embeddings.weight",
+    "encoder.albert_layer_groups.0.albert_layers.0.attention.query.weight"};
 
 /// ALBERT: tables of embedding_size columns, mapped to the hidden size behind their LayerNorm; all layers share one
 /// set of weights.
@@ -53,7 +56,8 @@ Result<Architecture> read_albert(const TensorNames& names)
 
 ModelFamily albert_family()
 {
-    return {"albert", "ALBERT", model_types, name_prefixes, {}, read_albert, apply_word_piece_vocabulary};
+    return {
+        "albert", "ALBERT", model_types, name_prefixes, signature, read_albert, apply_word_piece_vocabulary};
 }
 
 } // namespace posiscope::core

@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::array<std::string_view, 1> model_types{"bloom"};
 constexpr std::array<std::string_view, 1> name_prefixes{"transformer."};
+constexpr std::array<std::string_view, 3> signature{"word_embeddings.weight",
+                                                    "word_embeddings_layernorm.weight",
+                                                    "h.0.self_attention.query_key_value.weight"};
 
 /// BLOOM: pre-norm decoder with a norm on the word rows and ALiBi as slope * key position, which differs from slope * offset
 /// by a constant per query; rows of the packed matrix are [head][query|key|value].
@@ -73,7 +76,8 @@ Result<Architecture> read_bloom(const TensorNames& names)
 
 ModelFamily bloom_family()
 {
-    return {"bloom", "BLOOM", model_types, name_prefixes, {}, read_bloom, apply_angle_bracket_vocabulary};
+    return {
+        "bloom", "BLOOM", model_types, name_prefixes, signature, read_bloom, apply_angle_bracket_vocabulary};
 }
 
 } // namespace posiscope::core

@@ -50,9 +50,12 @@ Result<std::int64_t> checked_rows(const ConfigJson& config, std::string_view key
     const std::int64_t rows = table.shape[0];
     const std::int64_t wanted_rows = wanted->value_or(0) + beside_config;
     if (!*wanted || wanted_rows == rows || (rows < wanted_rows && may_be_cut)) return rows;
-    const std::string difference = in_quotes(config.file_name()) + ": " + in_quotes(key) + " is " +
-                                   std::to_string(**wanted) + ", but tensor " + in_quotes(table.name) +
-                                   " has " + std::to_string(rows) + " rows";
+    const std::string difference =
+        in_quotes(config.file_name()) + ": " + in_quotes(key) + " is " + std::to_string(**wanted) +
+        (beside_config > 0 ? ", which with the " + std::to_string(beside_config) +
+                                 " rows before the first position makes " + std::to_string(wanted_rows)
+                           : std::string{}) +
+        ", but tensor " + in_quotes(table.name) + " has " + std::to_string(rows) + " rows";
     if (rows < wanted_rows) return Error{ErrorCode::shape_mismatch, difference, "recognising the network"};
     notes.push_back(difference + "; the table decides");
     return rows;

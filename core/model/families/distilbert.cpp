@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::array<std::string_view, 1> model_types{"distilbert"};
 constexpr std::array<std::string_view, 1> name_prefixes{"distilbert."};
+constexpr std::array<std::string_view, 2> signature{"embeddings.position_embeddings.weight",
+                                                    "transformer.layer.0.attention.q_lin.weight"};
 
 /// DistilBERT: BERT without token types, with names and config keys of its own.
 /// Source: Sanh et al. 2019.
@@ -53,7 +55,7 @@ ModelFamily distilbert_family()
             "DistilBERT",
             model_types,
             name_prefixes,
-            {},
+            signature,
             read_distilbert,
             apply_word_piece_vocabulary};
 }

@@ -54,7 +54,8 @@ void read_relative_tables(StackReader& reader, Stack& stack, std::int64_t furthe
 void read_absolute_positions(StackReader& reader, Stack& stack)
 {
     stack.first_position_row = padding + 1;
-    if (reader.flag_or(stack.id + "_learned_pos", false)) {
+    const bool has_table = reader.names().find(stack.id + ".embed_positions.weight") != nullptr;
+    if (reader.flag_or(stack.id + "_learned_pos", has_table)) {
         stack.scheme_id = "absolute_learned";
         stack.scheme_label = "learned absolute";
         reader.position_table(stack, stack.id + ".embed_positions.weight", stack.hidden_size, "", padding + 1,
@@ -62,7 +63,7 @@ void read_absolute_positions(StackReader& reader, Stack& stack)
         return;
     }
     stack.scheme_id = "absolute_sinusoidal";
-    stack.scheme_label = "sinusoidal";
+    stack.scheme_label = "sinusoidal, computed";
     stack.absolute = AbsolutePositions::sinusoidal;
     stack.sinusoidal.last_frequency_is_base = true;
 }
@@ -105,7 +106,16 @@ Result<Architecture> read_transformer(const TensorNames& names)
     Architecture architecture;
     StackReader reader(names, architecture);
     enter_model_settings(reader);
+    // BART and its relatives carry the same names, but other scales and norms.
+    if (reader.config().has("d_model") && !reader.config().has("encoder_embed_dim"))
+        reader.fail(
+            Error{ErrorCode::unsupported_model,
+                  in_quotes(reader.config().file_name()) +
+                      " has 'd_model', as BART and its relatives have, but no 'model_type' that tells "
+                      "which of them it is",
+                  "recognising the network"});
     for (const std::string id : {"encoder", "decoder"}) {
+        if (!reader.ok()) return *reader.fault();
         Stack stack = read_stack(reader, id);
         if (!reader.ok()) return *reader.fault();
         architecture.stacks.push_back(std::move(stack));

@@ -11,6 +11,7 @@ ModelFamily bart_family();
 ModelFamily beit_family();
 ModelFamily bert_family();
 ModelFamily bert_generation_family();
+ModelFamily blenderbot_small_family();
 ModelFamily bloom_family();
 ModelFamily clip_family();
 ModelFamily deberta_family();

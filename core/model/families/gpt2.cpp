@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::array<std::string_view, 1> model_types{"gpt2"};
 constexpr std::array<std::string_view, 1> name_prefixes{"transformer."};
+constexpr std::array<std::string_view, 3> signature{"wte.weight", "wpe.weight", "h.0.attn.c_attn.weight"};
 
 /// GPT-2: pre-norm decoder, learned absolute positions; matrices are stored [in, out], query, key and value packed by
 /// thirds of the columns. The buffers "attn.bias" and "attn.masked_bias" are masks.
@@ -72,7 +73,8 @@ Result<Architecture> read_gpt2(const TensorNames& names)
 
 ModelFamily gpt2_family()
 {
-    return {"gpt2", "GPT-2", model_types, name_prefixes, {}, read_gpt2, apply_angle_bracket_vocabulary};
+    return {
+        "gpt2", "GPT-2", model_types, name_prefixes, signature, read_gpt2, apply_angle_bracket_vocabulary};
 }
 
 } // namespace posiscope::core

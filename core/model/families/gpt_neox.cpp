@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::array<std::string_view, 1> model_types{"gpt_neox"};
 constexpr std::array<std::string_view, 1> name_prefixes{"gpt_neox."};
+constexpr std::array<std::string_view, 2> signature{"embed_in.weight",
+                                                    "layers.0.attention.query_key_value.weight"};
 
 /// GPT-NeoX: pre-norm decoder whose first features of every head are rotated (feature k with k + half of them); rows of the
 /// packed matrix are [head][query|key|value].
@@ -70,7 +72,7 @@ ModelFamily gpt_neox_family()
             "GPT-NeoX",
             model_types,
             name_prefixes,
-            {},
+            signature,
             read_gpt_neox,
             apply_angle_bracket_vocabulary};
 }

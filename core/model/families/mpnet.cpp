@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::array<std::string_view, 1> model_types{"mpnet"};
 constexpr std::array<std::string_view, 1> name_prefixes{"mpnet."};
+constexpr std::array<std::string_view, 3> signature{"embeddings.position_embeddings.weight",
+                                                    "encoder.relative_attention_bias.weight",
+                                                    "encoder.layer.0.attention.attn.q.weight"};
 
 /// MPNet: learned absolute positions from row 2 on, and T5's bucketed bias, made once and used in every layer.
 /// Source: Song et al. 2020; 32 buckets up to distance 128 are fixed in its released code.
@@ -53,7 +56,7 @@ Result<Architecture> read_mpnet(const TensorNames& names)
 
 ModelFamily mpnet_family()
 {
-    return {"mpnet", "MPNet", model_types, name_prefixes, {}, read_mpnet, apply_roberta_vocabulary};
+    return {"mpnet", "MPNet", model_types, name_prefixes, signature, read_mpnet, apply_roberta_vocabulary};
 }
 
 } // namespace posiscope::core

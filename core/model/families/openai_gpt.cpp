@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::array<std::string_view, 1> model_types{"openai-gpt"};
 constexpr std::array<std::string_view, 1> name_prefixes{"transformer."};
+constexpr std::array<std::string_view, 3> signature{"tokens_embed.weight", "positions_embed.weight",
+                                                    "h.0.attn.c_attn.weight"};
 
 /// GPT: post-norm decoder without a norm on the embeddings, learned absolute positions; packed as in GPT-2.
 /// Source: Radford et al. 2018.
@@ -54,8 +56,13 @@ Result<Architecture> read_openai_gpt(const TensorNames& names)
 
 ModelFamily openai_gpt_family()
 {
-    return {
-        "openai_gpt", "GPT", model_types, name_prefixes, {}, read_openai_gpt, apply_angle_bracket_vocabulary};
+    return {"openai_gpt",
+            "GPT",
+            model_types,
+            name_prefixes,
+            signature,
+            read_openai_gpt,
+            apply_angle_bracket_vocabulary};
 }
 
 } // namespace posiscope::core

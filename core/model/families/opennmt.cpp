@@ -27,7 +27,7 @@ Stack read_stack(StackReader& reader, Architecture& architecture, const std::str
     stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
     stack.activation = reader.activation("activation_function", "relu");
     stack.scheme_id = "absolute_sinusoidal";
-    stack.scheme_label = "sinusoidal";
+    stack.scheme_label = "sinusoidal, computed";
     stack.absolute = AbsolutePositions::sinusoidal;
     stack.sinusoidal.last_frequency_is_base = true;
     stack.first_position_row = reader.integer_or("first_position", 1, 0, 1 << 20);

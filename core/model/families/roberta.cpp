@@ -9,6 +9,10 @@ namespace {
 
 constexpr std::array<std::string_view, 3> model_types{"roberta", "xlm-roberta", "camembert"};
 constexpr std::array<std::string_view, 1> name_prefixes{"roberta."};
+// Behind the prefix "roberta.": without it the names are BERT's.
+constexpr std::array<std::string_view, 3> signature{"embeddings.word_embeddings.weight",
+                                                    "embeddings.position_embeddings.weight",
+                                                    "encoder.layer.0.attention.self.query.weight"};
 
 /// RoBERTa, XLM-R, CamemBERT: BERT whose positions begin behind the padding token's row: position i is row
 /// pad_token_id + 1 + i.
@@ -32,7 +36,8 @@ Result<Architecture> read_roberta(const TensorNames& names)
 
 ModelFamily roberta_family()
 {
-    return {"roberta", "RoBERTa", model_types, name_prefixes, {}, read_roberta, apply_roberta_vocabulary};
+    return {
+        "roberta", "RoBERTa", model_types, name_prefixes, signature, read_roberta, apply_roberta_vocabulary};
 }
 
 } // namespace posiscope::core

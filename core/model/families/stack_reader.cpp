@@ -236,7 +236,11 @@ void StackReader::read_layers(Stack& stack, const std::function<LayerNames(std::
         LayerNames found = read_layer(layer);
         if (!ok()) return;
         if (found.query.empty() || found.key.empty()) {
-            stack.missing_tensor = m_names.missing(found.query.empty() ? query(layer) : key(layer)).message;
+            // Where nothing fits, the names themselves are other ones: all that were looked for help.
+            std::vector<std::string> lacks{found.query.empty() ? query(layer) : key(layer)};
+            if (layer == 0 && found.query.empty() && found.key.empty() && query(layer) != key(layer))
+                lacks.push_back(key(layer));
+            stack.missing_tensor = m_names.missing(lacks).message;
             break;
         }
         stack.layer_names.push_back(std::move(found));
@@ -458,6 +462,8 @@ void apply_word_piece_vocabulary(Architecture& architecture, std::vector<Vocabul
     apply_marked_vocabulary(architecture, entries, '[', ']');
     for (Vocabulary::Entry& entry : entries)
         if (entry.text.starts_with("##")) entry.drawable = false;
+    // RoBERTa's files become "bert" when they are converted to GGUF, and keep their tokens.
+    special_by_text(architecture, entries, "<s>", "</s>");
     special_by_text(architecture, entries, "[CLS]", "[SEP]");
 }
 

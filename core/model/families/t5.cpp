@@ -9,6 +9,9 @@ namespace posiscope::core {
 namespace {
 
 constexpr std::array<std::string_view, 2> model_types{"t5", "mt5"};
+constexpr std::array<std::string_view, 2> signature{
+    "encoder.block.0.layer.0.SelfAttention.q.weight",
+    "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"};
 
 /// The bucketed bias of a stack: in block 0 only, used by all of its blocks.
 void read_bias(StackReader& reader, Stack& stack)
@@ -107,7 +110,7 @@ Result<Architecture> read_t5(const TensorNames& names)
 
 ModelFamily t5_family()
 {
-    return {"t5", "T5", model_types, {}, {}, read_t5, apply_angle_bracket_vocabulary};
+    return {"t5", "T5", model_types, {}, signature, read_t5, apply_angle_bracket_vocabulary};
 }
 
 } // namespace posiscope::core

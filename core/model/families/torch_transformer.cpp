@@ -24,13 +24,19 @@ Stack read_stack(StackReader& reader, const std::string& id)
     stack.logit_scale = 1.0 / std::sqrt(static_cast<double>(stack.head_dim));
     stack.activation = reader.activation("activation_function", "relu");
     stack.scheme_id = "absolute_sinusoidal";
-    stack.scheme_label = "sinusoidal, stored";
-    stack.absolute = AbsolutePositions::table;
     const std::int64_t rows = reader.integer("max_position_embeddings", 1, 1 << 28);
     stack.position_table = reader.tensor_if_there("embed.pos_encoding", {1, rows, d});
-    if (stack.position_table.empty() && reader.ok())
-        reader.fail(reader.names().missing("embed.pos_encoding"));
     stack.length_limit = rows;
+    if (stack.position_table.empty()) {
+        // The buffer need not be saved: it is the original's, sines and cosines in turn.
+        stack.scheme_label = "sinusoidal, computed";
+        stack.absolute = AbsolutePositions::sinusoidal;
+        stack.sinusoidal.interleaved = true;
+        stack.length_limit.reset();
+    } else {
+        stack.scheme_label = "sinusoidal, stored";
+        stack.absolute = AbsolutePositions::table;
+    }
     const bool pre_norm = reader.flag_or("normalize_before", false);
     const double epsilon = reader.number_or("layer_norm_eps", 1e-5, 0.0, 1.0);
     const std::int64_t inner = reader.optional_integer(id + "_ffn_dim", 1, largest_hidden_size).value_or(-1);

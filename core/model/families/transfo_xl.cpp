@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::array<std::string_view, 1> model_types{"transfo-xl"};
 constexpr std::array<std::string_view, 1> name_prefixes{"transformer."};
+constexpr std::array<std::string_view, 3> signature{
+    "word_emb.emb_layers.0.weight", "layers.0.dec_attn.qkv_net.weight", "layers.0.dec_attn.r_net.weight"};
 
 /// Adaptive input: words from `cutoffs[i]` on have d_embed / div_val^i columns and a map of their own.
 void read_word_clusters(StackReader& reader, Architecture& architecture, Stack& stack)
@@ -129,7 +131,7 @@ ModelFamily transfo_xl_family()
             "Transformer-XL",
             model_types,
             name_prefixes,
-            {},
+            signature,
             read_transfo_xl,
             apply_angle_bracket_vocabulary};
 }

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::array<std::string_view, 1> model_types{"xlnet"};
 constexpr std::array<std::string_view, 1> name_prefixes{"transformer."};
+constexpr std::array<std::string_view, 3> signature{"word_embedding.weight", "layer.0.rel_attn.q",
+                                                    "layer.0.rel_attn.r"};
 
 /// "<sep>" and "<cls>" follow the words.
 void apply_xlnet_vocabulary(Architecture& architecture, std::vector<Vocabulary::Entry>& entries)
@@ -43,6 +45,9 @@ Result<Architecture> read_xlnet(const TensorNames& names)
     stack.scheme_id = "relative_sinusoidal";
     stack.scheme_label = "relative sinusoidal keys";
     stack.activation = reader.activation("ff_activation", "gelu");
+    if (!reader.config().has("attn_type"))
+        reader.note(in_quotes(reader.config().file_name()) +
+                    " has no 'attn_type'; 'bi' (attention to both sides) is taken");
     const std::string attention = reader.text_or("attn_type", "bi");
     if (attention == "uni")
         stack.causal = true;
@@ -107,7 +112,7 @@ Result<Architecture> read_xlnet(const TensorNames& names)
 
 ModelFamily xlnet_family()
 {
-    return {"xlnet", "XLNet", model_types, name_prefixes, {}, read_xlnet, apply_xlnet_vocabulary};
+    return {"xlnet", "XLNet", model_types, name_prefixes, signature, read_xlnet, apply_xlnet_vocabulary};
 }
 
 } // namespace posiscope::core

@@ -75,21 +75,6 @@ struct Piece {
     TokenUse use = TokenUse::text;
 };
 
-/// What SentencePiece.Type of sentencepiece_model.proto means here.
-TokenUse use_of(std::uint64_t type)
-{
-    switch (type) {
-    case 2: // unknown
-    case 3: // control
-        return TokenUse::special;
-    case 5: // unused
-    case 6: // byte
-        return TokenUse::placeholder;
-    default: // normal, user-defined
-        return TokenUse::text;
-    }
-}
-
 Error corrupt(const VocabularyBytes& source, const std::string& what)
 {
     return Error{ErrorCode::corrupt_file, in_quotes(source.file) + " " + what, "vocabulary"};
@@ -106,7 +91,7 @@ Result<std::vector<Piece>> read_pieces(const VocabularyBytes& source)
         FieldReader parts(field->bytes);
         while (const auto part = parts.next()) {
             if (part->number == 1) piece.text = part->bytes;
-            if (part->number == 3) piece.use = use_of(part->value);
+            if (part->number == 3) piece.use = use_of_piece_type(part->value);
         }
         if (!parts.ok() || piece.text.empty() || !is_utf8(piece.text))
             return corrupt(source, "is no sentencepiece model: piece " + std::to_string(pieces.size()) +
@@ -121,6 +106,20 @@ Result<std::vector<Piece>> read_pieces(const VocabularyBytes& source)
 }
 
 } // namespace
+
+TokenUse use_of_piece_type(std::uint64_t type)
+{
+    switch (type) {
+    case 2: // unknown
+    case 3: // control
+        return TokenUse::special;
+    case 5: // unused
+    case 6: // byte
+        return TokenUse::placeholder;
+    default: // normal, user-defined
+        return TokenUse::text;
+    }
+}
 
 Result<void> read_sentencepiece_words(const VocabularyBytes& source, WordTable& table)
 {

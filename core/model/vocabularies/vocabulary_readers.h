@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,9 @@ struct VocabularyBytes {
     std::string model_type; ///< of the config; empty: it does not say
 };
 
+/// What a type of sentencepiece's pieces means here. Source: sentencepiece_model.proto, SentencePiece.Type.
+TokenUse use_of_piece_type(std::uint64_t type);
+
 // One function for each kind of file. Errors are corrupt_file and name the file, the place and what was expected.
 
 /// vocab.tsv of a cut checkpoint: a head line, then row, token, id in the original vocabulary. Backslashes in tokens
@@ -24,6 +28,9 @@ struct VocabularyBytes {
 Result<void> read_tsv_words(const VocabularyBytes& source, WordTable& table);
 /// vocab.txt: one word a line, the line's number is its id.
 Result<void> read_line_words(const VocabularyBytes& source, WordTable& table);
+/// The tokens of a GGUF file, as open_gguf encloses them: "type<TAB>token" lines, escaped as in vocab.tsv; the types are
+/// sentencepiece's.
+Result<void> read_gguf_words(const VocabularyBytes& source, WordTable& table);
 /// fairseq's dict.txt: "word count" lines behind four special tokens that the file does not hold.
 Result<void> read_fairseq_words(const VocabularyBytes& source, WordTable& table);
 /// vocab.json: an object of ids by word.

@@ -79,6 +79,23 @@ Result<void> read_line_words(const VocabularyBytes& source, WordTable& table)
     return {};
 }
 
+Result<void> read_gguf_words(const VocabularyBytes& source, WordTable& table)
+{
+    std::optional<Error> fault;
+    for_each_line(source.bytes, [&](std::string_view line, std::int64_t number) {
+        const std::size_t tab = line.find('\t');
+        const auto type = whole_number(line.substr(0, tab));
+        if (tab == std::string_view::npos || !type)
+            fault = line_error(source.file, number, "a type and a token were expected");
+        else
+            table.place(number, unescaped(line.substr(tab + 1)),
+                        use_of_piece_type(static_cast<std::uint64_t>(*type)));
+        return !fault;
+    });
+    if (fault) return *fault;
+    return {};
+}
+
 Result<void> read_fairseq_words(const VocabularyBytes& source, WordTable& table)
 {
     std::int64_t next = 0;

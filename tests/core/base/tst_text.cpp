@@ -91,6 +91,17 @@ private Q_SLOTS:
         QVERIFY(is_utf8("\xF4\x8F\xBF\xBF"));
         QVERIFY(!is_utf8("\x80"));
         QVERIFY(!is_utf8("a\xC3"));
+        // Wherever it stands in a longer text.
+        for (std::size_t at = 0; at < 40; ++at) {
+            std::string text(40, 'a');
+            QVERIFY(is_utf8(text));
+            text[at] = '\xC3';
+            QVERIFY(!is_utf8(text));
+            if (at + 1 < text.size()) {
+                text[at + 1] = '\xA9';
+                QVERIFY(is_utf8(text));
+            }
+        }
         QVERIFY(!is_utf8("\xED\xBF\xBF"));
     }
 

@@ -163,10 +163,11 @@ private Q_SLOTS:
         QCOMPARE(*config.integer("hidden_size", 1, 1000), std::int64_t{32});
         QCOMPARE(*config.integer("num_attention_heads", 1, 1000), std::int64_t{4});
         QCOMPARE(*config.optional_text("model_type"), std::optional<std::string>("bert"));
-        const auto words = (*opened)->store().open("vocab.txt");
+        QCOMPARE(*config.integer("sep_token_id", 0, 1000), std::int64_t{3});
+        const auto words = (*opened)->store().open("tokenizer.ggml.tokens");
         QVERIFY2(words, failure(words).c_str());
         const auto text = (*words)->read_text(100'000);
-        QVERIFY(text->starts_with("[PAD]\n[UNK]\n[CLS]\n"));
+        QVERIFY(text->starts_with("3\t[PAD]\n3\t[UNK]\n3\t[CLS]\n3\t[SEP]\n3\t[MASK]\n1\tpovisu\n"));
         QCOMPARE(std::count(text->begin(), text->end(), '\n'), std::ptrdiff_t{200});
     }
 };

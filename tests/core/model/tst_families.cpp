@@ -16,7 +16,9 @@
 #include "core/export/npy.h"
 #include "core/model/engine.h"
 #include "core/model/family_table.h"
+#include "core/position/grid_bias.h"
 #include "core/probe/identical_word_probe.h"
+#include "core/probe/network_reader.h"
 
 using namespace posiscope::core;
 
@@ -109,6 +111,28 @@ ProbeOptions simple_options(const Stack& stack)
     if (stack.needs_prefix) options.variant = InputVariant::special;
     options.length = default_length(stack, options.variant, 13);
     return options;
+}
+
+/// The share that each key has of a query's attention where all logits are the same: 1 / keys that it sees, or 0.
+std::vector<float> seen_keys(const Stack& stack, int layer, std::size_t length)
+{
+    const auto L = static_cast<std::int64_t>(length);
+    const LayerNames& names = stack.layer_names[static_cast<std::size_t>(layer)];
+    HostTensor mask;
+    if (stack.grid_bias && names.window_shift > 0)
+        mask =
+            shifted_window_mask(*stack.grid_bias, names.grid_rows, names.grid_columns, names.window_shift, 0);
+    std::vector<float> seen(length * length, 0.0f);
+    for (std::int64_t i = 0; i < L; ++i) {
+        std::vector<std::size_t> keys;
+        for (std::int64_t j = 0; j < L; ++j)
+            if ((!stack.causal || j <= i) && (stack.window_before < 0 || i - j <= stack.window_before) &&
+                (stack.window_after < 0 || j - i <= stack.window_after) &&
+                (mask.empty() || mask.data()[i * L + j] == 0.0f))
+                keys.push_back(static_cast<std::size_t>(i * L + j));
+        for (const std::size_t key : keys) seen[key] = 1.0f / static_cast<float>(keys.size());
+    }
+    return seen;
 }
 
 void add_rows()
@@ -236,7 +260,7 @@ private Q_SLOTS:
     }
 
     void probabilities_of_a_row_sum_to_one_data() { add_rows(); }
-    void probabilities_of_a_row_sum_to_one()
+    void probabilities_of_a_row_sum_to_one() // transformers 1146: dropout is off
     {
         QFETCH(QString, folder);
         QFETCH(QString, file);
@@ -271,23 +295,120 @@ private Q_SLOTS:
         const auto model = open_model(folder.toStdString(), {});
         QVERIFY(model);
         for (const Stack& stack : (*model)->architecture.stacks) {
-            if (stack.layers_present == 0 || stack.needs_prefix)
-                continue; // the class token differs from patches
+            if (stack.layers_present == 0) continue;
             ProbeOptions options = simple_options(stack);
             options.no_positions = true;
-            const auto probe = run_identical_word_probe(**model, options, {});
-            QVERIFY2(probe, probe ? "" : describe(probe.error()).c_str());
+            // Convolutions see where a sentence ends, whatever the attention knows.
+            const bool deeper = load_engine() && stack.feed_forward_width == 1;
+            std::vector<int> layers;
+            for (int layer = 0; layer < (deeper ? stack.layers_present : 1); ++layer) layers.push_back(layer);
+            const auto probes = run_identical_word_probe(**model, options, layers, {});
+            QVERIFY2(probes, probes ? "" : describe(probes.error()).c_str());
             const auto L = static_cast<std::size_t>(options.length);
-            for (std::size_t n = 0; n < probe->attention_logits.size(); ++n) {
-                const std::size_t h = n / (L * L), i = n / L % L, j = n % L;
-                const float logit = probe->attention_logits.values()[n];
-                if (std::isnan(logit)) continue; // outside a window
-                const float first = probe->attention_logits.values()[h * L * L];
-                QVERIFY(std::abs(logit - first) < 1e-5f * std::max(1.0f, std::abs(first)));
-                if (stack.window_before >= 0 || (stack.window_is_absence && j > i)) continue;
-                const float expected = stack.causal ? (j > i ? 0.0f : 1.0f / static_cast<float>(i + 1))
-                                                    : 1.0f / static_cast<float>(L);
-                QVERIFY(std::abs(probe->attention_probabilities.values()[n] - expected) < 1e-6f);
+            // A class token differs from patches: what is flat is theirs.
+            const std::size_t first =
+                options.variant == InputVariant::special ? stack.prefix_rows.size() : std::size_t{0};
+            for (const ProbeResult& probe : *probes) {
+                const std::vector<float> seen = seen_keys(stack, probe.options.layer, L);
+                for (std::size_t n = 0; n < probe.attention_logits.size(); ++n) {
+                    const std::size_t h = n / (L * L), i = n / L % L, j = n % L;
+                    if (i < first || j < first) continue;
+                    const float logit = probe.attention_logits.values()[n];
+                    const bool exists = !std::isnan(logit);
+                    QCOMPARE(exists, !stack.window_is_absence || seen[n % (L * L)] > 0.0f);
+                    if (!exists) continue;
+                    const float same = probe.attention_logits.values()[(h * L + first) * L + first];
+                    QVERIFY(std::abs(logit - same) < 1e-5f * std::max(1.0f, std::abs(same)));
+                    // A causal map is flat after multiplying row i by i + 1, and so on.
+                    const float probability = probe.attention_probabilities.values()[n];
+                    if (first == 0)
+                        QVERIFY(std::abs(probability - seen[n % (L * L)]) < 1e-6f);
+                    else
+                        QVERIFY(std::abs(probability - probe.attention_probabilities
+                                                           .values()[(h * L + first) * L + first]) < 1e-6f);
+                }
+            }
+        }
+    }
+
+    void words_without_positions_may_be_permuted_data()
+    {
+        QTest::addColumn<QString>("folder");
+        for (const auto& folder : std::filesystem::directory_iterator(families_folder))
+            QTest::newRow(folder.path().filename().string().c_str())
+                << QString::fromStdString(folder.path().string());
+    }
+    void words_without_positions_may_be_permuted()
+    {
+        QFETCH(QString, folder);
+        const auto engine = load_engine();
+        if (!engine) QSKIP("the engine is not built");
+        const auto model = open_model(folder.toStdString(), {});
+        QVERIFY(model);
+        for (const Stack& stack : (*model)->architecture.stacks) {
+            if (stack.causal || stack.layers_present == 0) continue;
+            ProbeOptions options = simple_options(stack);
+            options.no_positions = options.force_forward = true;
+            // Windows, of Longformer and of shifted layers, and convolutions know the order by themselves.
+            if (stack.window_before >= 0) options.length = std::min(options.length, stack.window_before + 1);
+            std::int64_t last = stack.feed_forward_width == 1 ? stack.layers_present - 1 : 0;
+            while (merges_rows(stack, last) ||
+                   stack.layer_names[static_cast<std::size_t>(last)].window_shift > 0)
+                --last;
+
+            // A different word at every position: each a "special" row.
+            const std::int64_t L = options.length;
+            ProbeInput input;
+            input.count = static_cast<std::size_t>(L);
+            for (const Vocabulary::Entry& entry : (*model)->vocabulary_of(stack.id).entries())
+                if (stack.content == InputContent::words && entry.drawable &&
+                    input.words.size() < input.count)
+                    input.words.push_back(&entry);
+            std::vector<std::int64_t> special;
+            auto network =
+                read_network(**model, stack, options, {static_cast<int>(last)}, input, special, {});
+            QVERIFY2(network, network ? "" : describe(network.error()).c_str());
+            const std::int64_t d = network->word_rows.dim(1);
+            const HostTensor words = network->word_rows;
+            const std::vector<Network::SpecialRow> prefix = network->special_rows;
+            network->word_rows = HostTensor({1, d});
+            const auto first = static_cast<std::int64_t>(prefix.size());
+            const auto map_of = [&](const std::vector<std::int64_t>& order) {
+                network->special_rows = prefix;
+                for (std::int64_t i = first; i < L; ++i) {
+                    const float* row = words.data() + order[static_cast<std::size_t>(i)] * d;
+                    network->special_rows.push_back({i, HostTensor({d}, {row, row + d})});
+                }
+                ForwardOptions forward;
+                forward.group_of_word = {0};
+                auto maps = (*engine)->attention_maps(*network, forward, {});
+                return maps ? maps->layers.front() : ForwardMaps{};
+            };
+            std::vector<std::int64_t> order(static_cast<std::size_t>(L)), permuted;
+            for (std::int64_t i = 0; i < L; ++i) order[static_cast<std::size_t>(i)] = i;
+            permuted = order;
+            for (std::int64_t i = first; i < L; ++i) // neighbours come far apart
+                permuted[static_cast<std::size_t>(i)] = first + (i - first) * 5 % (L - first);
+            if ((L - first) % 5 == 0)
+                std::reverse_copy(order.begin() + first, order.end(), permuted.begin() + first);
+            const ForwardMaps straight = map_of(order), mixed = map_of(permuted);
+            for (const auto& [a, b] :
+                 {std::pair(&straight.attention_logits, &mixed.attention_logits),
+                  std::pair(&straight.attention_probabilities, &mixed.attention_probabilities)}) {
+                QVERIFY(!a->empty());
+                float largest = 0.0f, difference = 0.0f, unlike = 0.0f;
+                for (std::size_t n = 0; n < a->size(); ++n) {
+                    const auto length = static_cast<std::size_t>(L);
+                    const std::size_t h = n / (length * length), i = n / length % length, j = n % length;
+                    const float there =
+                        a->values()[(h * length + static_cast<std::size_t>(permuted[i])) * length +
+                                    static_cast<std::size_t>(permuted[j])];
+                    largest = std::max(largest, std::abs(there));
+                    difference = std::max(difference, std::abs(b->values()[n] - there));
+                    unlike = std::max(unlike, std::abs(b->values()[n] - a->values()[n]));
+                }
+                QVERIFY(difference < 1e-5f * std::max(1.0f, largest));
+                QVERIFY(unlike > 100.0f * difference); // else nothing was shown
             }
         }
     }

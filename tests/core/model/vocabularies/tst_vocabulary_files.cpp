@@ -7,6 +7,8 @@
 #include <vector>
 
 #include <QFloat16> // JSON asks what it can become
+#include <QList>
+#include <QStringList>
 #include <QTest>
 
 #include <nlohmann/json.hpp>
@@ -14,6 +16,8 @@
 #include "core/model/open_model.h"
 #include "tests/support/checkpoint_builder.h"
 #include "tests/support/expected_error.h"
+#include "tests/support/fixture_checkpoint.h"
+#include "tests/support/gguf_file.h"
 
 namespace posiscope::core {
 namespace {
@@ -515,6 +519,130 @@ private Q_SLOTS:
         const auto broken = open_model(folder.path(), {});
         QVERIFY(any_holds((*broken)->warnings, {"target_vocab.txt", "not UTF-8"}));
         QCOMPARE(&(*broken)->vocabulary_of("decoder"), &(*broken)->vocabulary);
+    }
+
+    void a_gguf_file_names_its_own_words_data()
+    {
+        QTest::addColumn<QString>("kind");
+        QTest::addColumn<QStringList>("tokens"); // those of the first ids; the others begin words
+        QTest::addColumn<QList<int>>("types");
+        QTest::addColumn<QString>("mark"); // before the others
+        QTest::addColumn<QList<int>>("drawn");
+        QTest::addColumn<QStringList>("shown");
+        const QString sentencepiece = QStringLiteral("\u2581"), byte_level = QStringLiteral("\u0120");
+        QTest::newRow("WordPiece") << "bert" << QStringList{"[PAD]",
+                                                            "[UNK]",
+                                                            "[CLS]",
+                                                            "[SEP]",
+                                                            sentencepiece + "the",
+                                                            "ing",
+                                                            sentencepiece + "[unused0]"}
+                                   << QList<int>{3, 3, 3, 3, 1, 1, 1} << sentencepiece << QList<int>{4}
+                                   << QStringList{"[PAD]", "[UNK]", "[CLS]",    "[SEP]",
+                                                  "the",   "##ing", "[unused0]"};
+        QTest::newRow("WordPiece, an old conversion without types of special tokens")
+            << "bert" << QStringList{"[PAD]", "[UNK]", "[CLS]", "[SEP]", sentencepiece + "the", "ing"}
+            << QList<int>{1, 1, 1, 1, 1, 1} << sentencepiece << QList<int>{4}
+            << QStringList{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "##ing"};
+        QTest::newRow("bytes") << "gpt2"
+                               << QStringList{"<pad>", "<s>", "</s>", byte_level + "the", "ing", "odd token"}
+                               << QList<int>{3, 3, 3, 1, 1, 4} << byte_level << QList<int>{3}
+                               << QStringList{"<pad>", "<s>", "</s>", "the", QStringLiteral("\u2026ing")};
+        QTest::newRow("sentencepiece")
+            << "llama" << QStringList{"<unk>", "<s>",      "</s>",  "<0x0A>", sentencepiece + "the",
+                                      "ing",   "<|user|>", "[PAD7]"}
+            << QList<int>{2, 3, 3, 6, 1, 1, 4, 5} << sentencepiece << QList<int>{4}
+            << QStringList{"<unk>", "<s>", "</s>", "<0x0A>", "the", QStringLiteral("\u2026ing")};
+    }
+    void a_gguf_file_names_its_own_words()
+    {
+        QFETCH(const QString, kind);
+        QFETCH(const QStringList, tokens);
+        QFETCH(const QList<int>, types);
+        QFETCH(const QString, mark);
+        QFETCH(const QList<int>, drawn);
+        QFETCH(const QStringList, shown);
+        CheckpointBuilder builder;
+        tests::GgufFile file = tests::converted_bert(builder, "", 0);
+        std::vector<std::string> words;
+        std::vector<int> uses(types.begin(), types.end());
+        for (const QString& token : tokens) words.push_back(token.toStdString());
+        while (words.size() < built_rows) {
+            words.push_back(mark.toStdString() + "w" + std::to_string(words.size()));
+            uses.push_back(1);
+        }
+        // Nothing in a token may break the list of them.
+        words.back() = mark.toStdString() + "a\tb\n\\n\r";
+        file.text("tokenizer.ggml.model", kind.toStdString());
+        file.texts("tokenizer.ggml.tokens", words);
+        file.numbers("tokenizer.ggml.token_type", uses);
+        const TemporaryFolder folder;
+        const auto model = open_model(folder.write("model.gguf", file.bytes()), {});
+        QVERIFY2(model, tests::failure(model).c_str());
+        const Vocabulary& vocabulary = (*model)->vocabulary;
+        QCOMPARE(vocabulary.source(), std::string("tokenizer.ggml.tokens"));
+        QCOMPARE(vocabulary.entries().size(), std::size_t{built_rows});
+        for (int id = 0; id < tokens.size(); ++id)
+            QCOMPARE(vocabulary.find_id(id)->drawable, drawn.contains(id));
+        for (int id = 0; id < shown.size(); ++id)
+            QCOMPARE(QString::fromStdString(vocabulary.shown(id)), shown[id]);
+        QCOMPARE(vocabulary.drawable_count(), built_rows - tokens.size() + drawn.size());
+        QCOMPARE(vocabulary.find_word("the")->id, std::int64_t{drawn.front()});
+        QCOMPARE(vocabulary.find_word("w20")->id, std::int64_t{20});
+        QVERIFY(vocabulary.entries().back().text.ends_with("a\tb\n\\n\r"));
+        // What stands around the words is known: by [CLS] and [SEP], or by <s> and </s> of what was a RoBERTa.
+        QVERIFY((*model)->architecture.stacks.front().has_special_input());
+    }
+
+    void languages_of_fairseq_go_to_their_stacks_data()
+    {
+        QTest::addColumn<bool>("newer"); // settings in the parts "task" and "model"
+        QTest::newRow("args") << false;
+        QTest::newRow("cfg") << true;
+    }
+    void languages_of_fairseq_go_to_their_stacks()
+    {
+        QFETCH(const bool, newer);
+        CheckpointBuilder builder = tests::fixture_checkpoint("fairseq-transformer");
+        for (const char* key : {"source_lang", "target_lang"}) builder.config.erase(key);
+        const auto opened = [&](const nlohmann::json& languages) {
+            CheckpointBuilder changed = builder;
+            if (newer)
+                changed.config = {{"model", builder.config}, {"task", languages}};
+            else
+                changed.config.update(languages);
+            const TemporaryFolder folder;
+            changed.write_to(folder);
+            for (const char* language : {"en", "de"}) {
+                std::string text;
+                for (int n = 4; n < 200; ++n)
+                    text += language + std::to_string(n) + " " + std::to_string(1000 - n) + "\n";
+                folder.write(std::string("dict.") + language + ".txt", text);
+            }
+            return open_model(folder.path(), {});
+        };
+        const auto model = opened({{"source_lang", "en"}, {"target_lang", "de"}});
+        QVERIFY2(model, tests::failure(model).c_str());
+        for (const auto& [stack, language] : {std::pair{"encoder", "en"}, {"decoder", "de"}}) {
+            const Vocabulary& words = (*model)->vocabulary_of(stack);
+            QCOMPARE(words.source(), std::string("dict.") + language + ".txt");
+            QCOMPARE(words.shown(9), language + std::string("9"));
+            QCOMPARE(words.shown(1), std::string("<pad>"));
+            QVERIFY(!words.find_id(2)->drawable && words.find_id(4)->drawable);
+        }
+        QVERIFY(!any_holds((*model)->warnings, {"dict."}));
+        // The same the other way round.
+        const auto turned = opened({{"source_lang", "de"}, {"target_lang", "en"}});
+        QCOMPARE((*turned)->vocabulary_of("encoder").shown(9), std::string("de9"));
+        // Where the checkpoint does not say, no one guesses; and a language is no path.
+        for (const auto& languages :
+             {nlohmann::json::object(), nlohmann::json{{"source_lang", "../en"}, {"target_lang", 7}}}) {
+            const auto silent = opened(languages);
+            QVERIFY2(silent, tests::failure(silent).c_str());
+            QVERIFY(!(*silent)->vocabulary.has_texts() && (*silent)->vocabulary.source().empty());
+            QVERIFY(any_holds((*silent)->warnings,
+                              {"'source_lang'", "'dict.de.txt' and 'dict.en.txt'", "by id"}));
+        }
     }
 
     void special_tokens_around_the_words_are_known_by_their_texts()
