@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/checkpoint/reading_scope.h"
 #include "core/model/family_table.h"
 #include "core/model/tensor_names.h"
 
@@ -10,6 +11,7 @@ namespace posiscope::core {
 
 Result<std::shared_ptr<const OpenModel>> open_model(const std::string& location, const RunContext& ctx)
 {
+    const ReadingScope scope(ctx); // families look for files, too, and vocabularies are files
     auto checkpoint = open_checkpoint(location, ctx);
     if (!checkpoint) return checkpoint.error();
     auto model = std::make_shared<OpenModel>();
