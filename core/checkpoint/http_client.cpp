@@ -222,8 +222,9 @@ public:
                 known = false;
         }
         const auto now = std::chrono::steady_clock::now();
-        const bool is_news = !m_last || (done != m_done && (done == total || now - *m_last >= interval));
+        const bool is_news = !m_has_told || (done != m_done && (done == total || now - m_last >= interval));
         if (!is_news || m_ctx.cancelled()) return;
+        m_has_told = true;
         m_last = now;
         m_done = done;
         m_ctx.report({"download", done, known ? std::max(done, total) : 0});
@@ -232,7 +233,8 @@ public:
 private:
     static constexpr std::chrono::milliseconds interval{50};
     const RunContext& m_ctx;
-    std::optional<std::chrono::steady_clock::time_point> m_last;
+    bool m_has_told = false;
+    std::chrono::steady_clock::time_point m_last;
     std::size_t m_done = 0;
 };
 

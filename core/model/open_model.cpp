@@ -28,6 +28,8 @@ Result<std::shared_ptr<const OpenModel>> open_model(const std::string& location,
     model->architecture.family_id = (*family)->id;
     model->architecture.family_label = (*family)->label;
     auto words = read_vocabularies(**checkpoint, model->architecture, **family, model->warnings);
+    // A vocabulary that cannot be read is a warning; one that was stopped in the middle is a stop.
+    if (ctx.cancelled()) return cancelled_error("opening " + (*checkpoint)->display_name());
     model->vocabulary = std::move(words.shared);
     model->stack_vocabularies = std::move(words.of_stacks);
 

@@ -379,7 +379,7 @@ QWidget* TensorBrowserView::buildDetails()
     connect(m_read, &QPushButton::clicked, this, &TensorBrowserView::readTensor);
     connect(m_save, &QPushButton::clicked, this, &TensorBrowserView::exportShown);
     connect(m_copy, &QToolButton::clicked, this, [this] { copyText(chosenText()); });
-    connect(m_slice, &QSpinBox::valueChanged, this, &TensorBrowserView::startPicture);
+    connect(m_slice, &QSpinBox::valueChanged, this, [this] { startPicture(Wish::asked); });
     connect(m_range, &QComboBox::currentIndexChanged, this, [this] {
         if (m_matrix->picture().values.empty()) return;
         core::TensorPicture picture = m_matrix->picture();
@@ -491,8 +491,9 @@ void TensorBrowserView::showNotes()
 
 void TensorBrowserView::applyFilter(const QString& text)
 {
-    const std::string chosen = m_chosen;
+    m_is_filtering = true;
     m_filter->setText(text.trimmed());
+    m_is_filtering = false;
     const bool is_empty = m_filter->rowCount() == 0;
     m_tree_pages->setCurrentIndex(is_empty ? 1 : 0);
     if (is_empty) {
@@ -505,8 +506,10 @@ void TensorBrowserView::applyFilter(const QString& text)
         expandFirst();
     else
         m_tree->expandAll();
-    if (chosen.empty()) return;
-    const QModelIndex index = m_filter->mapFromSource(m_tensors->indexOf(chosen));
+    const QModelIndex index = m_filter->mapFromSource(m_tensors->indexOf(m_chosen));
+    m_is_filtering = true;
+    m_tree->setCurrentIndex(index); // none where the filter hides what is shown
+    m_is_filtering = false;
     if (index.isValid()) m_tree->scrollTo(index);
 }
 
@@ -557,8 +560,8 @@ void TensorBrowserView::takeSelection()
 {
     const QModelIndex index = m_filter->mapToSource(m_tree->currentIndex());
     const core::TensorInfo* tensor = m_tensors->tensorAt(index);
-    // A group keeps what is shown; rows that a filter takes away do, too.
-    if (tensor == nullptr || tensor->name == m_chosen) return;
+    // A group keeps what is shown.
+    if (m_is_filtering || tensor == nullptr || tensor->name == m_chosen) return;
     m_chosen = tensor->name;
     showTensor();
     Q_EMIT contextChanged();
@@ -621,7 +624,7 @@ void TensorBrowserView::showTensor()
     m_read->setVisible(!at_once);
     showStatistics();
     if (at_once) startStatistics();
-    startPicture();
+    startPicture(Wish::passing);
 }
 
 /// The button: all that was too much to be read without being asked.
@@ -630,7 +633,7 @@ void TensorBrowserView::readTensor()
     m_read->hide();
     if (!m_found && !m_statistics_runner.isRunning()) startStatistics();
     const bool has_picture = m_pages->currentWidget() != m_message;
-    if (!has_picture && !m_picture_runner.isRunning()) startPicture();
+    if (!has_picture && !m_picture_runner.isRunning()) startPicture(Wish::asked);
 }
 
 void TensorBrowserView::startStatistics()
@@ -656,7 +659,7 @@ void TensorBrowserView::startStatistics()
     showStatistics();
 }
 
-void TensorBrowserView::startPicture()
+void TensorBrowserView::startPicture(Wish wish)
 {
     const core::TensorInfo* tensor = info();
     if (tensor == nullptr || !tensor->fault.empty()) return;
@@ -669,9 +672,7 @@ void TensorBrowserView::startPicture()
         showPictureMessage(sentence_for(plan.error()));
         return;
     }
-    // Asked for: by the button, or by going through the matrices.
-    const bool asked = sender() == m_slice || sender() == m_read;
-    if (plan->bytes > readAtOnce() && !asked) {
+    if (plan->bytes > readAtOnce() && wish == Wish::passing) {
         m_picture_runner.abandon();
         showPictureMessage(tr("A picture needs %1 of the file. It is drawn when the button above is pressed.")
                                .arg(shown_bytes(plan->bytes)));

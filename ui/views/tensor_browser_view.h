@@ -107,7 +107,9 @@ private:
     void showTensor();
     void readTensor();
     void startStatistics();
-    void startPicture();
+    /// How a reading came about: by going through the tree, or by a button or field that is there for it.
+    enum class Wish { passing, asked };
+    void startPicture(Wish wish);
     void showStatistics();
     void showPicture(Drawn drawn);
     void showPictureMessage(const QString& sentence);
@@ -127,6 +129,7 @@ private:
     std::optional<core::TensorStatistics> m_found;
     QString m_statistics_fault;
     bool m_is_vector = false;
+    bool m_is_filtering = false; ///< rows come and go: what is current then was not chosen by anybody
     QString m_picture_caption;
     QString m_saved; ///< the file that was written last
 
