@@ -12,6 +12,7 @@
 
 #include "core/base/checked_math.h"
 #include "core/base/text.h"
+#include "core/checkpoint/array_dtypes.h"
 #include "core/checkpoint/byte_stream.h"
 
 namespace posiscope::core {
@@ -22,28 +23,6 @@ constexpr std::uint64_t longest_key = 4'096;
 constexpr std::size_t most_dimensions = 32;
 constexpr std::size_t most_tensors = 500'000;
 constexpr std::string_view chunk_mark = "__msgpack_chunked_array__";
-
-struct TypeName {
-    std::string_view name;
-    DType dtype;
-};
-constexpr std::array type_names{
-    TypeName{"float64", DType::f64},
-    TypeName{"float32", DType::f32},
-    TypeName{"float16", DType::f16},
-    TypeName{"bfloat16", DType::bf16},
-    TypeName{"float8_e4m3fn", DType::f8_e4m3},
-    TypeName{"float8_e5m2", DType::f8_e5m2},
-    TypeName{"int64", DType::i64},
-    TypeName{"int32", DType::i32},
-    TypeName{"int16", DType::i16},
-    TypeName{"int8", DType::i8},
-    TypeName{"uint64", DType::u64},
-    TypeName{"uint32", DType::u32},
-    TypeName{"uint16", DType::u16},
-    TypeName{"uint8", DType::u8},
-    TypeName{"bool", DType::boolean},
-};
 
 /// What stands at the beginning of a msgpack value.
 struct Head {
@@ -260,13 +239,12 @@ private:
         const std::string type = read_text(64);
         const Head bytes = read_head();
         if (m_fault) return std::nullopt;
-        const auto* row = std::find_if(type_names.begin(), type_names.end(),
-                                       [&](const TypeName& known) { return known.name == type; });
-        if (row == type_names.end()) {
+        const auto dtype = dtype_of_array_name(type);
+        if (!dtype) {
             fail(array + " has the type " + in_quotes(type, 40) + ", which is not known");
             return std::nullopt;
         }
-        info.dtype = row->dtype;
+        info.dtype = *dtype;
         const auto count = element_count(info.shape);
         const auto wanted = count ? stored_bytes(info.dtype, *count) : std::nullopt;
         info.begin = m_stream.position();

@@ -12,6 +12,7 @@
 
 #include "core/base/checked_math.h"
 #include "core/base/text.h"
+#include "core/checkpoint/array_dtypes.h"
 
 namespace posiscope::core {
 namespace {
@@ -23,8 +24,8 @@ struct TypeName {
     DType dtype;
 };
 
-/// Storage classes of old files and dtypes of new ones; both live in the module "torch".
-constexpr std::array type_names{
+/// Storage classes of old files; like the dtypes of new ones they live in the module "torch".
+constexpr std::array storage_names{
     TypeName{"DoubleStorage", DType::f64},
     TypeName{"FloatStorage", DType::f32},
     TypeName{"HalfStorage", DType::f16},
@@ -35,30 +36,15 @@ constexpr std::array type_names{
     TypeName{"CharStorage", DType::i8},
     TypeName{"ByteStorage", DType::u8},
     TypeName{"BoolStorage", DType::boolean},
-    TypeName{"float64", DType::f64},
-    TypeName{"float32", DType::f32},
-    TypeName{"float16", DType::f16},
-    TypeName{"bfloat16", DType::bf16},
-    TypeName{"float8_e4m3fn", DType::f8_e4m3},
-    TypeName{"float8_e5m2", DType::f8_e5m2},
-    TypeName{"int64", DType::i64},
-    TypeName{"int32", DType::i32},
-    TypeName{"int16", DType::i16},
-    TypeName{"int8", DType::i8},
-    TypeName{"uint64", DType::u64},
-    TypeName{"uint32", DType::u32},
-    TypeName{"uint16", DType::u16},
-    TypeName{"uint8", DType::u8},
-    TypeName{"bool", DType::boolean},
 };
 
 std::optional<DType> type_of(std::string_view global)
 {
     const std::size_t dot = global.rfind('.');
     if (dot == std::string_view::npos || !global.starts_with("torch")) return std::nullopt;
-    for (const TypeName& row : type_names)
+    for (const TypeName& row : storage_names)
         if (row.name == global.substr(dot + 1)) return row.dtype;
-    return std::nullopt;
+    return dtype_of_array_name(global.substr(dot + 1));
 }
 
 bool is_untyped(std::string_view global)

@@ -85,11 +85,6 @@ QString exact_number(double value)
     return QString::number(value, 'g', digits);
 }
 
-QString quiet(const QString& text)
-{
-    return text.toHtmlEscaped();
-}
-
 ElidedLabel* line_of_text(QWidget* parent)
 {
     auto* label = new ElidedLabel(parent);
@@ -707,7 +702,8 @@ void TensorBrowserView::startPicture(Wish wish)
 void TensorBrowserView::showStatistics()
 {
     if (!m_found) {
-        m_statistics->setText(quiet(m_statistics_runner.isRunning() ? tr("Counting\u2026") : m_statistics_fault));
+        const QString text = m_statistics_runner.isRunning() ? tr("Counting\u2026") : m_statistics_fault;
+        m_statistics->setText(text.toHtmlEscaped());
         m_statistics->setVisible(!m_statistics->text().isEmpty());
         return;
     }
