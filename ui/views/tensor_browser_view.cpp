@@ -18,6 +18,7 @@
 #include <QSpinBox>
 #include <QSplitter>
 #include <QStackedWidget>
+#include <QStyledItemDelegate>
 #include <QToolButton>
 #include <QTreeView>
 #include <QVBoxLayout>
@@ -55,6 +56,18 @@ QString text_of(std::string_view text, std::size_t most = 400)
 {
     return to_qstring(core::printable(text, most));
 }
+
+/// Rows with a little air, and columns that do not touch.
+class TensorDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override
+    {
+        const QSize size = QStyledItemDelegate::sizeHint(option, index);
+        return {size.width() + grid, std::max(size.height(), option.fontMetrics.height() + grid)};
+    }
+};
 
 /// "encoder: learned absolute · 6 layers · 12 heads · d 384 · L ≤ 512"
 QString stack_line(const core::Stack& stack)
@@ -163,8 +176,8 @@ TensorBrowserView::TensorBrowserView(QWidget* parent)
     m_splitter->setHandleWidth(grid);
     m_splitter->addWidget(buildTree());
     m_splitter->addWidget(buildDetails());
-    m_splitter->setStretchFactor(0, 1);
-    m_splitter->setStretchFactor(1, 1);
+    m_splitter->setStretchFactor(0, 2);
+    m_splitter->setStretchFactor(1, 3);
     column->addWidget(m_splitter, 1);
 
     m_digest_delay.setSingleShot(true);
@@ -220,9 +233,11 @@ QWidget* TensorBrowserView::buildFacts()
     for (ElidedLabel* label : {m_file, m_digest, m_notes}) label->setForegroundRole(QPalette::PlaceholderText);
     auto* row = new QHBoxLayout;
     row->setSpacing(grid / 2);
-    row->addWidget(m_digest, 1);
+    m_digest->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed); // the button stands behind its last word
+    row->addWidget(m_digest);
     row->addWidget(m_copy_digest);
     row->addWidget(m_compute_digest);
+    row->addStretch(1);
     auto* column = new QVBoxLayout(facts);
     column->setContentsMargins(2, 0, 0, 0);
     column->setSpacing(1);
@@ -244,6 +259,7 @@ QWidget* TensorBrowserView::buildTree()
     m_filter_field->installEventFilter(this);
     m_filter->setSourceModel(m_tensors);
     m_tree->setModel(m_filter);
+    m_tree->setItemDelegate(new TensorDelegate(m_tree));
     m_tree->setUniformRowHeights(true); // tens of thousands of rows stay quick
     m_tree->setAlternatingRowColors(true);
     m_tree->setFrameShape(QFrame::NoFrame);
@@ -433,9 +449,12 @@ void TensorBrowserView::takeModel()
     m_tensors->setCheckpoint(m_checkpoint);
     showModelFacts();
     applyFilter(m_filter_field->text());
-    // The same tensor of another model: for looking at one after the other.
-    if (!before.empty() && m_tensors->indexOf(before).isValid())
-        choose(QString::fromStdString(before));
+    // The same tensor of another model, for looking at one after the other; at first the table of positions.
+    std::string first = before;
+    for (const core::Stack& stack : m_session->model->architecture.stacks)
+        if (!m_tensors->indexOf(first).isValid()) first = stack.position_table;
+    if (m_tensors->indexOf(first).isValid())
+        choose(QString::fromStdString(first));
     else
         showTensor();
     Q_EMIT contextChanged();
@@ -448,8 +467,6 @@ void TensorBrowserView::showModelFacts()
     for (const core::Stack& stack : model.architecture.stacks) lines.append(stack_line(stack));
     const QString family = text_of(model.architecture.family_label);
     m_scheme->setText(lines.isEmpty() ? family : family + middle_dot + lines.join(QStringLiteral("; ")));
-    m_scheme->setToolTip(family + QLatin1Char('\n') + lines.join(QLatin1Char('\n')));
-
     std::uint64_t numbers = 0;
     for (const core::TensorInfo& tensor : m_checkpoint->tensors())
         numbers += core::element_count(tensor.shape).value_or(0);
@@ -464,6 +481,8 @@ void TensorBrowserView::showModelFacts()
                                  : tr("%1 that cannot be had").arg(shown_count(absent)));
     }
     m_file->setText(parts.join(middle_dot));
+    m_scheme->setToolTip(family + QLatin1Char('\n') + lines.join(QLatin1Char('\n')) + QLatin1Char('\n') +
+                         m_file->text());
     QString tip = text_of(m_checkpoint->location()) + QLatin1Char('\n') + text_of(m_checkpoint->weights_name());
     int told = 0;
     for (const auto& [name, why] : m_checkpoint->absent()) {
@@ -477,9 +496,9 @@ void TensorBrowserView::showModelFacts()
 void TensorBrowserView::showNotes()
 {
     const QStringList notes = session_warnings(*m_session);
-    m_notes->setVisible(!notes.isEmpty());
-    if (notes.isEmpty()) return;
-    m_notes->setText(notes.size() == 1 ? tr("1 note: %1").arg(notes.first())
+    m_notes->setVisible(!m_is_small && !notes.isEmpty());
+    m_notes->setText(notes.isEmpty()     ? QString()
+                     : notes.size() == 1 ? tr("1 note: %1").arg(notes.first())
                                        : tr("%1 notes: %2").arg(notes.size()).arg(notes.first()));
     m_notes->setToolTip(notes.join(QStringLiteral("\n\n")));
 }
@@ -951,7 +970,7 @@ void TensorBrowserView::setSharedCursor(SharedCursor*) {} // rows and columns of
 QString TensorBrowserView::modelText() const
 {
     return m_scheme->text() + QLatin1Char('\n') + m_file->text() +
-           (m_notes->isHidden() ? QString() : QLatin1Char('\n') + m_notes->text());
+           (m_notes->text().isEmpty() ? QString() : QLatin1Char('\n') + m_notes->text());
 }
 
 QString TensorBrowserView::tensorText() const
@@ -988,8 +1007,13 @@ void TensorBrowserView::restoreChoices(QSettings& settings)
 void TensorBrowserView::resizeEvent(QResizeEvent* event)
 {
     // Side by side where both have room to be read.
-    constexpr int least_width = 75 * grid;
-    m_splitter->setOrientation(width() >= least_width ? Qt::Horizontal : Qt::Vertical);
+    constexpr int least_width = 75 * grid, least_height = 60 * grid;
+    const bool is_wide = width() >= least_width;
+    m_splitter->setOrientation(is_wide ? Qt::Horizontal : Qt::Vertical);
+    // A small panel keeps what names the model; the rest is in tool tips and comes back with the room.
+    m_is_small = !is_wide && height() < least_height;
+    m_file->setVisible(!m_is_small);
+    m_notes->setVisible(!m_is_small && !m_notes->text().isEmpty());
     AnalysisView::resizeEvent(event);
 }
 

@@ -91,7 +91,8 @@ private Q_SLOTS:
                                     QStringLiteral("Safetensors"), QStringLiteral("read so far"),
                                     QStringLiteral("%1 tensors").arg(opened.builder.tensors.size())})
             QVERIFY2(text.contains(part, Qt::CaseInsensitive), qPrintable(part + QStringLiteral(" in ") + text));
-        QVERIFY(!opened.view.canExport()); // nothing is chosen yet
+        // The table of positions is what people come for.
+        QCOMPARE(opened.view.chosen(), QLatin1String(tests::position_table_name));
     }
 
     void a_click_shows_numbers_and_picture()
