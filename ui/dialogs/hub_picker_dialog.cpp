@@ -22,6 +22,7 @@
 #include "ui/convert.h"
 #include "ui/models/cached_models_model.h"
 #include "ui/theme.h"
+#include "ui/widgets/roomy_delegate.h"
 #include "ui/widgets/section_label.h"
 
 namespace posiscope::ui {
@@ -98,6 +99,7 @@ HubPickerDialog::HubPickerDialog(QWidget* parent)
     m_filter->setSortRole(CachedModelsModel::sort_role);
     m_filter->setSortCaseSensitivity(Qt::CaseInsensitive);
     m_table->setModel(m_filter);
+    m_table->setItemDelegate(new RoomyDelegate(m_table));
     m_table->setSortingEnabled(true);
     m_table->sortByColumn(CachedModelsModel::name_column, Qt::AscendingOrder);
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);

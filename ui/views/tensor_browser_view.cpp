@@ -18,7 +18,6 @@
 #include <QSpinBox>
 #include <QSplitter>
 #include <QStackedWidget>
-#include <QStyledItemDelegate>
 #include <QToolButton>
 #include <QTreeView>
 #include <QVBoxLayout>
@@ -39,6 +38,7 @@
 #include "ui/session_text.h"
 #include "ui/theme.h"
 #include "ui/widgets/elided_label.h"
+#include "ui/widgets/roomy_delegate.h"
 
 namespace posiscope::ui {
 namespace {
@@ -56,18 +56,6 @@ QString text_of(std::string_view text, std::size_t most = 400)
 {
     return to_qstring(core::printable(text, most));
 }
-
-/// Rows with a little air, and columns that do not touch.
-class TensorDelegate : public QStyledItemDelegate {
-public:
-    using QStyledItemDelegate::QStyledItemDelegate;
-
-    [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override
-    {
-        const QSize size = QStyledItemDelegate::sizeHint(option, index);
-        return {size.width() + grid, std::max(size.height(), option.fontMetrics.height() + grid)};
-    }
-};
 
 /// "encoder: learned absolute · 6 layers · 12 heads · d 384 · L ≤ 512"
 QString stack_line(const core::Stack& stack)
@@ -259,7 +247,7 @@ QWidget* TensorBrowserView::buildTree()
     m_filter_field->installEventFilter(this);
     m_filter->setSourceModel(m_tensors);
     m_tree->setModel(m_filter);
-    m_tree->setItemDelegate(new TensorDelegate(m_tree));
+    m_tree->setItemDelegate(new RoomyDelegate(m_tree));
     m_tree->setUniformRowHeights(true); // tens of thousands of rows stay quick
     m_tree->setAlternatingRowColors(true);
     m_tree->setFrameShape(QFrame::NoFrame);
