@@ -340,6 +340,7 @@ void MainWindow::connectAll()
     connect(m_workspace, &Workspace::needsChanged, this,
             [this] { m_controller->setNeeds(m_workspace->needs()); });
     connect(m_workspace, &Workspace::headChosen, this, &MainWindow::takeHead);
+    connect(m_workspace, &Workspace::layerChosen, this, &MainWindow::takeLayer);
     connect(m_workspace, &Workspace::openRequested, this, &MainWindow::chooseFolder);
     connect(m_workspace, &Workspace::failed, m_banner, &ErrorBanner::showError);
     const auto show_layout = [this] {
@@ -552,6 +553,15 @@ void MainWindow::takeHead(int head)
     m_controller->change(settings, SettingField::head);
 }
 
+void MainWindow::takeLayer(const QString& stack, int layer)
+{
+    AnalysisSettings settings = m_controller->settings();
+    settings.probe.stack = to_std(stack);
+    settings.probe.layer = layer;
+    if (const OpenEntry* open = m_controller->current()) settings = fitted_settings(settings, *open->model);
+    m_controller->change(settings, SettingField::layer);
+}
+
 /// Steps through mean, head 0, head 1 ... and round again.
 void MainWindow::stepHead(int step)
 {
@@ -593,7 +603,7 @@ void MainWindow::showKeys()
         {tr(", and ."), tr("previous and next head")},
         {tr("M"), tr("mean of heads")},
         {tr("L"), tr("next quantity")},
-        {tr("1 to %1").arg(view_table().size()), tr("view of the focused panel")},
+        {tr("1 to %1").arg(std::min<std::size_t>(view_table().size(), 9)), tr("view of the focused panel")},
         {tr("Enter"), tr("let the focused panel fill the workspace")},
         {tr("Esc"), tr("back to all panels; let go of a pinned cell")},
         {tr("arrow keys, Space"), tr("in a plot: move the marked place, pin it")},

@@ -48,6 +48,8 @@ Q_SIGNALS:
     void contextChanged();
     /// A head was picked here: the settings should take it.
     void headChosen(int head);
+    /// A layer was picked here.
+    void layerChosen(const QString& stack, int layer);
     /// A write failed.
     void failed(const posiscope::core::Error& error, const QString& subject);
 };

@@ -192,6 +192,7 @@ void Panel::setView(std::string_view view_id)
     connect(m_view, &AnalysisView::needsChanged, this, &Panel::needsChanged);
     connect(m_view, &AnalysisView::contextChanged, this, &Panel::showContext);
     connect(m_view, &AnalysisView::headChosen, this, &Panel::headChosen);
+    connect(m_view, &AnalysisView::layerChosen, this, &Panel::layerChosen);
     connect(m_view, &AnalysisView::failed, this, &Panel::failed);
     m_title->setText(view_title(*row));
     m_title->setAccessibleName(tr("View: %1").arg(view_title(*row)));

@@ -67,6 +67,7 @@ Q_SIGNALS:
     void needsChanged();
     void openRequested();
     void headChosen(int head);
+    void layerChosen(const QString& stack, int layer);
     void failed(const posiscope::core::Error& error, const QString& subject);
 
 protected:

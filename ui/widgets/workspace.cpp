@@ -54,6 +54,7 @@ Workspace::Workspace(SharedCursor* cursor, QWidget* parent)
                 [this, panel] { fill(m_filled == panel ? nullptr : panel); });
         connect(panel, &Panel::needsChanged, this, &Workspace::needsChanged);
         connect(panel, &Panel::headChosen, this, &Workspace::headChosen);
+        connect(panel, &Panel::layerChosen, this, &Workspace::layerChosen);
         connect(panel, &Panel::openRequested, this, &Workspace::openRequested);
         connect(panel, &Panel::failed, this, &Workspace::failed);
     }

@@ -58,6 +58,7 @@ Q_SIGNALS:
     void layoutChanged();
     void openRequested();
     void headChosen(int head);
+    void layerChosen(const QString& stack, int layer);
     void failed(const posiscope::core::Error& error, const QString& subject);
 
 protected:
