@@ -400,10 +400,11 @@ void MainWindow::chooseFile()
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
     // A file is known by what it holds, so "all files" is a real choice.
-    dialog->setNameFilters({tr("Weights (%1)")
-                                .arg(QStringLiteral("*.safetensors *.bin *.pt *.pth *.ckpt *.gguf *.msgpack *.onnx "
-                                                    "*.npz *.index *.index.json")),
-                            tr("All files (*)")});
+    dialog->setNameFilters(
+        {tr("Weights (%1)")
+             .arg(QStringLiteral("*.safetensors *.bin *.pt *.pth *.ckpt *.gguf *.msgpack *.onnx "
+                                 "*.npz *.index *.index.json")),
+         tr("All files (*)")});
     connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openLocation);
     dialog->open();
 }

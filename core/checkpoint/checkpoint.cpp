@@ -209,7 +209,8 @@ Result<Place> find_place(const std::string& location, std::vector<std::string>& 
         // The cache as a whole, with a single model in it.
         std::vector<std::string> models;
         for (const std::string& name : folder_store(path)->names())
-            if (name.starts_with("models--") && std::filesystem::is_directory(path / name / "snapshots", fault))
+            if (name.starts_with("models--") &&
+                std::filesystem::is_directory(path / name / "snapshots", fault))
                 models.push_back(name);
         if (models.size() == 1) folder = snapshot_folder(path / models.front());
     }

@@ -211,8 +211,7 @@ public:
         for (const Transfer& transfer : transfers) {
             done += transfer.body->size();
             const auto said = transfer.answer.find("content-length");
-            const auto length =
-                said == transfer.answer.end() ? std::nullopt : whole_number(said->second);
+            const auto length = said == transfer.answer.end() ? std::nullopt : whole_number(said->second);
             // The first request asks for more than a small file has.
             if (length && *length <= largest_whole)
                 total += transfer.received_before + static_cast<std::size_t>(*length);

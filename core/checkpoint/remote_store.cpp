@@ -38,7 +38,8 @@ std::unique_lock<std::timed_mutex> lock_unless_stopped(std::timed_mutex& mutex, 
 {
     constexpr std::chrono::milliseconds step{20};
     std::unique_lock lock(mutex, std::defer_lock);
-    while (!ctx.cancelled() && !lock.try_lock_for(step)) {}
+    while (!ctx.cancelled() && !lock.try_lock_for(step)) {
+    }
     return lock;
 }
 

@@ -59,7 +59,8 @@ Result<PicturePlan> plan_picture(const Checkpoint& checkpoint, std::string_view 
     // A few rows fewer rather than a file read for hours.
     const std::int64_t readable = std::max<std::int64_t>(1, options.most_values / columns);
     plan.samples_rows = rows > readable && rows > options.most_rows;
-    plan.row_step = steps(rows, plan.samples_rows ? std::min(options.most_rows, readable) : options.most_rows);
+    plan.row_step =
+        steps(rows, plan.samples_rows ? std::min(options.most_rows, readable) : options.most_rows);
     plan.column_step = steps(columns, options.most_columns);
     plan.rows = steps(rows, plan.row_step);
     plan.columns = steps(columns, plan.column_step);

@@ -31,7 +31,7 @@ struct PictureOptions {
 struct PicturePlan {
     MatrixShape matrix;
     std::int64_t rows = 0, columns = 0; ///< cells of the picture
-    std::int64_t row_step = 1;          ///< rows of the matrix that a cell stands for; the last cell may have fewer
+    std::int64_t row_step = 1; ///< rows of the matrix that a cell stands for; the last cell may have fewer
     std::int64_t column_step = 1;
     bool samples_rows = false; ///< of each row_step rows the first alone is read, where all would be too many
     std::uint64_t bytes = 0;   ///< of the file that are read
@@ -43,7 +43,8 @@ Result<PicturePlan> plan_picture(const Checkpoint& checkpoint, std::string_view 
 /// A matrix, or one small enough to be looked at in its place.
 struct TensorPicture {
     PicturePlan plan;
-    std::vector<double> values; ///< [rows, columns]: means over the values that a cell stands for; NaN where one is NaN
+    std::vector<double>
+        values; ///< [rows, columns]: means over the values that a cell stands for; NaN where one is NaN
 };
 
 /// Reads a picture of one matrix of a tensor. Never holds more than a few rows besides it.

@@ -26,16 +26,11 @@ struct TypeName {
 
 /// Storage classes of old files; like the dtypes of new ones they live in the module "torch".
 constexpr std::array storage_names{
-    TypeName{"DoubleStorage", DType::f64},
-    TypeName{"FloatStorage", DType::f32},
-    TypeName{"HalfStorage", DType::f16},
-    TypeName{"BFloat16Storage", DType::bf16},
-    TypeName{"LongStorage", DType::i64},
-    TypeName{"IntStorage", DType::i32},
-    TypeName{"ShortStorage", DType::i16},
-    TypeName{"CharStorage", DType::i8},
-    TypeName{"ByteStorage", DType::u8},
-    TypeName{"BoolStorage", DType::boolean},
+    TypeName{"DoubleStorage", DType::f64}, TypeName{"FloatStorage", DType::f32},
+    TypeName{"HalfStorage", DType::f16},   TypeName{"BFloat16Storage", DType::bf16},
+    TypeName{"LongStorage", DType::i64},   TypeName{"IntStorage", DType::i32},
+    TypeName{"ShortStorage", DType::i16},  TypeName{"CharStorage", DType::i8},
+    TypeName{"ByteStorage", DType::u8},    TypeName{"BoolStorage", DType::boolean},
 };
 
 std::optional<DType> type_of(std::string_view global)

@@ -235,7 +235,8 @@ Result<void> write_tensor_npy(const std::filesystem::path& path, const Checkpoin
     std::int64_t rows = 1;
     for (std::size_t axis = 0; axis + 1 < info->shape.size(); ++axis) rows *= info->shape[axis];
     constexpr std::int64_t values_at_once = 2'000'000;
-    const std::int64_t at_once = std::max<std::int64_t>(1, values_at_once / std::max<std::int64_t>(1, length));
+    const std::int64_t at_once =
+        std::max<std::int64_t>(1, values_at_once / std::max<std::int64_t>(1, length));
     return write_atomically(path, [&](const ByteSink& sink) -> Result<void> {
         if (auto done = sink(start_of("<f4", info->shape)); !done) return done;
         std::vector<std::int64_t> part;

@@ -160,7 +160,8 @@ bool RangeServer::answer_one(int connection, const std::string& request)
     head += "ETag: " + file.etag + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
     if (file.cut_times > 0) body.resize(body.size() / 2);
     if (!send_all(connection, head)) return false;
-    const std::size_t at_once = file.slow_bytes > 0 && first >= file.slow_from ? file.slow_bytes : body.size();
+    const std::size_t at_once =
+        file.slow_bytes > 0 && first >= file.slow_from ? file.slow_bytes : body.size();
     for (std::size_t done = 0; done < body.size() && !m_stopped; done += at_once) {
         const auto piece = std::string_view(body).substr(done, at_once);
         if (!send_all(connection, piece)) return false;

@@ -107,7 +107,8 @@ private Q_SLOTS:
         opened.window.openLocation(location);
         QTRY_VERIFY2_WITH_TIMEOUT(opened.stripText().contains(QStringLiteral("Opening hf://org/tiny: ")),
                                   qPrintable(opened.stripText()), patience_ms);
-        QVERIFY2(opened.stripText().contains(QStringLiteral("of 32.8\u00A0kB")), qPrintable(opened.stripText()));
+        QVERIFY2(opened.stripText().contains(QStringLiteral("of 32.8\u00A0kB")),
+                 qPrintable(opened.stripText()));
         QTRY_VERIFY(opened.window.strip()->cancelButton()->isVisible());
         QTest::mouseClick(opened.window.strip()->cancelButton(), Qt::LeftButton);
         QTRY_VERIFY_WITH_TIMEOUT(!opened.controller->isBusy(), patience_ms);
@@ -185,8 +186,8 @@ private Q_SLOTS:
         tests::CheckpointBuilder(sizes).write_to(folder);
         Window opened;
         opened.window.openLocation(QString::fromStdString(folder.path()));
-        QTRY_VERIFY_WITH_TIMEOUT(opened.controller->session()->maps != nullptr && !opened.controller->isBusy(),
-                                 patience_ms);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            opened.controller->session()->maps != nullptr && !opened.controller->isBusy(), patience_ms);
         const auto shown = opened.controller->session()->maps;
         // Cut short in place, as by a program that writes it anew.
         std::filesystem::resize_file(folder.file("model.safetensors"), 3'000);

@@ -43,8 +43,9 @@ core::Result<std::vector<core::CachedModel>> read_models(const std::filesystem::
     const auto status = std::filesystem::status(folder, fault);
     if (folder.empty() || !std::filesystem::exists(status))
         return core::Error{core::ErrorCode::not_found,
-                           folder.empty() ? std::string("there is no home folder")
-                                          : "the folder " + core::in_quotes(folder.string()) + " does not exist",
+                           folder.empty()
+                               ? std::string("there is no home folder")
+                               : "the folder " + core::in_quotes(folder.string()) + " does not exist",
                            "the cache of models"};
     const std::filesystem::directory_iterator readable(folder, fault);
     if (fault)
@@ -74,7 +75,8 @@ core::Result<std::string> remote_location_of(const QString& text)
     location = location.substr(0, location.find_first_of("?#"));
     if (!core::is_allowed_url(location))
         return core::Error{core::ErrorCode::invalid_argument,
-                           core::in_quotes(location, 80) + " is not HTTPS; plain HTTP is for this machine only",
+                           core::in_quotes(location, 80) +
+                               " is not HTTPS; plain HTTP is for this machine only",
                            "opening a checkpoint"};
     return location;
 }
@@ -82,9 +84,9 @@ core::Result<std::string> remote_location_of(const QString& text)
 HubPickerDialog::HubPickerDialog(QWidget* parent)
     : QDialog(parent), m_search(new QLineEdit(this)), m_table(new QTableView(this)),
       m_pages(new QStackedWidget(this)), m_message(new QLabel(this)), m_folder_line(new QLabel(this)),
-      m_address(new QLineEdit(this)), m_fault(new QLabel(this)), m_hint(new QLabel(this)), m_open(new QPushButton(tr("&Open"), this)),
-      m_open_address(new QPushButton(tr("Open &address"), this)), m_models(new CachedModelsModel(this)),
-      m_filter(new QSortFilterProxyModel(this))
+      m_address(new QLineEdit(this)), m_fault(new QLabel(this)), m_hint(new QLabel(this)),
+      m_open(new QPushButton(tr("&Open"), this)), m_open_address(new QPushButton(tr("Open &address"), this)),
+      m_models(new CachedModelsModel(this)), m_filter(new QSortFilterProxyModel(this))
 {
     setWindowTitle(tr("Open from the hub"));
 
@@ -186,10 +188,11 @@ HubPickerDialog::HubPickerDialog(QWidget* parent)
     m_open_address->setEnabled(false);
 
     const core::RemoteSettings remote = core::RemoteSettings::from_environment();
-    QString hint = tr("Only what is shown is fetched, and kept for the next time. From %1 (HF_ENDPOINT); %2.")
-                       .arg(to_qstring(core::printable(remote.endpoint)),
-                            remote.token.empty() ? tr("no token is set (HF_TOKEN): gated models cannot be read")
-                                                 : tr("with the token of HF_TOKEN"));
+    QString hint =
+        tr("Only what is shown is fetched, and kept for the next time. From %1 (HF_ENDPOINT); %2.")
+            .arg(to_qstring(core::printable(remote.endpoint)),
+                 remote.token.empty() ? tr("no token is set (HF_TOKEN): gated models cannot be read")
+                                      : tr("with the token of HF_TOKEN"));
     if (remote.offline)
         hint = tr("HF_HUB_OFFLINE is set: only what was read or downloaded before can be opened.");
     m_hint->setText(hint);
@@ -202,10 +205,10 @@ void HubPickerDialog::readCache()
 {
     const std::filesystem::path folder = core::hub_cache_folder();
     const QString variable = deciding_variable();
-    m_folder_line->setText(variable.isEmpty()
-                               ? tr("%1 (HF_HUB_CACHE or HF_HOME would say otherwise)")
-                                     .arg(QString::fromStdString(folder.string()))
-                               : tr("%1 (as %2 says)").arg(QString::fromStdString(folder.string()), variable));
+    m_folder_line->setText(
+        variable.isEmpty() ? tr("%1 (HF_HUB_CACHE or HF_HOME would say otherwise)")
+                                 .arg(QString::fromStdString(folder.string()))
+                           : tr("%1 (as %2 says)").arg(QString::fromStdString(folder.string()), variable));
     showMessage(tr("Looking through the cache\u2026"));
     m_runner.start<std::vector<core::CachedModel>>(
         [folder](const core::RunContext& ctx) { return read_models(folder, ctx); },
@@ -218,15 +221,16 @@ void HubPickerDialog::showModels(core::Result<std::vector<core::CachedModel>> mo
         if (models.error().code == core::ErrorCode::cancelled) return;
         QString text = sentence_for(models.error());
         if (models.error().code == core::ErrorCode::not_found)
-            text += QLatin1Char(' ') +
-                    tr("Hugging Face's programs keep there what they download. HF_HUB_CACHE and HF_HOME say where "
-                       "it is; without them it is ~/.cache/huggingface/hub.");
+            text += QLatin1Char(' ') + tr("Hugging Face's programs keep there what they download. "
+                                          "HF_HUB_CACHE and HF_HOME say where "
+                                          "it is; without them it is ~/.cache/huggingface/hub.");
         showMessage(text);
         return;
     }
     if (models->empty()) {
-        showMessage(tr("There are no models in the cache yet. A model on the hub can be opened by its name below, "
-                       "without a download."));
+        showMessage(
+            tr("There are no models in the cache yet. A model on the hub can be opened by its name below, "
+               "without a download."));
         return;
     }
     m_models->setModels(*std::move(models));

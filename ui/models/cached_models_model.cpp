@@ -14,7 +14,8 @@ namespace {
 QString short_revision(const std::string& revision)
 {
     constexpr std::size_t commit_length = 40, shown = 10;
-    return to_qstring(core::printable(revision.size() == commit_length ? revision.substr(0, shown) : revision, 60));
+    return to_qstring(
+        core::printable(revision.size() == commit_length ? revision.substr(0, shown) : revision, 60));
 }
 
 } // namespace

@@ -198,10 +198,10 @@ QVariant TensorTreeModel::data(const QModelIndex& index, int role) const
     switch (role) {
     case tensor_role: return is_group ? QString() : to_qstring(tensor->name);
     case Qt::TextAlignmentRole:
-        return QVariant::fromValue(Qt::Alignment(
-            Qt::AlignVCenter | (index.column() == size_column || index.column() == shape_column
-                                    ? Qt::AlignRight
-                                    : Qt::AlignLeft)));
+        return QVariant::fromValue(
+            Qt::Alignment(Qt::AlignVCenter |
+                          (index.column() == size_column || index.column() == shape_column ? Qt::AlignRight
+                                                                                           : Qt::AlignLeft)));
     case Qt::ForegroundRole:
         if (!is_group && !tensor->fault.empty())
             return QGuiApplication::palette().brush(QPalette::Disabled, QPalette::Text);
@@ -214,7 +214,8 @@ QVariant TensorTreeModel::data(const QModelIndex& index, int role) const
             text += QLatin1Char('\n') +
                     tr("in the file: %1").arg(to_qstring(core::printable(tensor->stored_name, 400)));
         if (!tensor->fault.empty())
-            text += QLatin1Char('\n') + tr("cannot be read: it %1").arg(to_qstring(core::printable(tensor->fault, 300)));
+            text += QLatin1Char('\n') +
+                    tr("cannot be read: it %1").arg(to_qstring(core::printable(tensor->fault, 300)));
         return text;
     }
     case Qt::DisplayRole: break;
@@ -264,8 +265,7 @@ void TensorTreeFilter::setText(const QString& text)
 bool TensorTreeFilter::filterAcceptsRow(int row, const QModelIndex& parent) const
 {
     if (m_text.isEmpty()) return true;
-    const QString name =
-        sourceModel()->index(row, 0, parent).data(TensorTreeModel::tensor_role).toString();
+    const QString name = sourceModel()->index(row, 0, parent).data(TensorTreeModel::tensor_role).toString();
     return name.contains(m_text, Qt::CaseInsensitive); // a group has none: it comes with its tensors
 }
 

@@ -53,8 +53,10 @@ ColorScale matrix_color_scale(const core::TensorPicture& picture, MatrixRange ra
                     static_cast<std::ptrdiff_t>(shown_share * static_cast<double>(magnitudes.size() - 1));
     std::nth_element(magnitudes.begin(), at, magnitudes.end());
     if (!(*at > 0.0) || *at >= scale.upper) return scale; // nearly all zeros, or nothing to cut
-    const bool below = std::any_of(map.values.begin(), map.values.end(), [&](double value) { return value < -*at; });
-    const bool above = std::any_of(map.values.begin(), map.values.end(), [&](double value) { return value > *at; });
+    const bool below =
+        std::any_of(map.values.begin(), map.values.end(), [&](double value) { return value < -*at; });
+    const bool above =
+        std::any_of(map.values.begin(), map.values.end(), [&](double value) { return value > *at; });
     scale.lower = -*at;
     scale.upper = *at;
     scale.lower_clipped = below;
@@ -117,8 +119,8 @@ MatrixPlot::Layout MatrixPlot::places() const
                        std::max(16, height() - bottom - margin - text / 2));
     const int missing = m_scale.has_missing ? text + gap / 2 : 0;
     const int side = std::min(out.matrix.height() - missing, 240);
-    out.bar = QRect(out.matrix.right() + 1 + gap, out.matrix.top() + (out.matrix.height() - missing - side) / 2,
-                    bar_width, side);
+    out.bar = QRect(out.matrix.right() + 1 + gap,
+                    out.matrix.top() + (out.matrix.height() - missing - side) / 2, bar_width, side);
     if (m_scale.upper_clipped) out.bar.setTop(out.bar.top() + triangle_height);
     if (m_scale.lower_clipped) out.bar.setBottom(out.bar.bottom() - triangle_height);
     return out;
@@ -183,10 +185,12 @@ void MatrixPlot::paintEvent(QPaintEvent*)
     const auto last_row = static_cast<int>(std::min<std::int64_t>(plan.matrix.rows - 1, 2'000'000'000));
     const auto last_column = static_cast<int>(std::min<std::int64_t>(plan.matrix.columns - 1, 2'000'000'000));
     const auto middle_of = [](double index, std::int64_t step, std::int64_t cells, int from, int extent) {
-        return from + (std::floor(index / static_cast<double>(step)) + 0.5) * extent / static_cast<double>(cells);
+        return from +
+               (std::floor(index / static_cast<double>(step)) + 0.5) * extent / static_cast<double>(cells);
     };
     for (const Tick& tick : integer_ticks(0, last_row, fitting(matrix.height(), 2 * text))) {
-        const int y = static_cast<int>(middle_of(tick.at, plan.row_step, plan.rows, matrix.top(), matrix.height()));
+        const int y =
+            static_cast<int>(middle_of(tick.at, plan.row_step, plan.rows, matrix.top(), matrix.height()));
         painter.setPen(colors.frame);
         painter.drawLine(matrix.left() - 1 - tick_length, y, matrix.left() - 1, y);
         painter.setPen(colors.text);
@@ -295,7 +299,8 @@ void MatrixPlot::keyPressEvent(QKeyEvent* event)
     default: break;
     }
     if (isEmpty() || step.isNull()) return QWidget::keyPressEvent(event);
-    const auto rows = static_cast<int>(m_picture.plan.rows), columns = static_cast<int>(m_picture.plan.columns);
+    const auto rows = static_cast<int>(m_picture.plan.rows),
+               columns = static_cast<int>(m_picture.plan.columns);
     QPoint cell = m_marked ? *m_marked + step : QPoint(columns / 2, rows / 2);
     cell.setX(std::clamp(cell.x(), 0, columns - 1));
     cell.setY(std::clamp(cell.y(), 0, rows - 1));

@@ -108,7 +108,8 @@ QString slice_text(const core::Shape& shape, std::int64_t slice)
 QString cells_text(const core::PicturePlan& plan)
 {
     const auto count = [](std::int64_t n) { return shown_count(static_cast<qulonglong>(n)); };
-    QString size = TensorBrowserView::tr("%1 \u00D7 %2").arg(count(plan.matrix.rows), count(plan.matrix.columns));
+    QString size =
+        TensorBrowserView::tr("%1 \u00D7 %2").arg(count(plan.matrix.rows), count(plan.matrix.columns));
     if (plan.samples_rows)
         return plan.column_step == 1
                    ? TensorBrowserView::tr("%1, every %2th row").arg(size, count(plan.row_step))
@@ -143,18 +144,20 @@ ChartContent vector_chart(const core::TensorPicture& picture)
 } // namespace
 
 TensorBrowserView::TensorBrowserView(QWidget* parent)
-    : AnalysisView(parent), m_scheme(line_of_text(this)), m_file(line_of_text(this)), m_digest(line_of_text(this)),
-      m_copy_digest(new QToolButton(this)), m_compute_digest(new QPushButton(tr("Compute"), this)),
-      m_notes(line_of_text(this)), m_filter_field(new QLineEdit(this)), m_tensors(new TensorTreeModel(this)),
+    : AnalysisView(parent), m_scheme(line_of_text(this)), m_file(line_of_text(this)),
+      m_digest(line_of_text(this)), m_copy_digest(new QToolButton(this)),
+      m_compute_digest(new QPushButton(tr("Compute"), this)), m_notes(line_of_text(this)),
+      m_filter_field(new QLineEdit(this)), m_tensors(new TensorTreeModel(this)),
       m_filter(new TensorTreeFilter(this)), m_tree(new QTreeView(this)), m_none(new QLabel(this)),
       m_tree_pages(new QStackedWidget(this)), m_splitter(new QSplitter(Qt::Horizontal, this)),
       m_details(new QStackedWidget(this)), m_name(line_of_text(this)), m_facts(line_of_text(this)),
-      m_statistics(new QLabel(this)), m_read(new QPushButton(this)), m_save(new QPushButton(tr("Save as npy\u2026"), this)),
-      m_copy(new QToolButton(this)), m_slice_row(new QWidget(this)), m_slice(new QSpinBox(this)),
-      m_slices(new QLabel(this)), m_range(new QComboBox(this)), m_pages(new QStackedWidget(this)),
-      m_matrix(new MatrixPlot(this)), m_chart(new ChartPlot(this)), m_message(new QLabel(this)),
-      m_caption(new ElidedLabel(this)), m_work(new QWidget(this)), m_work_label(new QLabel(this)),
-      m_work_bar(new QProgressBar(this)), m_stop(new QPushButton(tr("Stop"), this))
+      m_statistics(new QLabel(this)), m_read(new QPushButton(this)),
+      m_save(new QPushButton(tr("Save as npy\u2026"), this)), m_copy(new QToolButton(this)),
+      m_slice_row(new QWidget(this)), m_slice(new QSpinBox(this)), m_slices(new QLabel(this)),
+      m_range(new QComboBox(this)), m_pages(new QStackedWidget(this)), m_matrix(new MatrixPlot(this)),
+      m_chart(new ChartPlot(this)), m_message(new QLabel(this)), m_caption(new ElidedLabel(this)),
+      m_work(new QWidget(this)), m_work_label(new QLabel(this)), m_work_bar(new QProgressBar(this)),
+      m_stop(new QPushButton(tr("Stop"), this))
 {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(grid, 0, grid, grid / 2);
@@ -218,10 +221,12 @@ QWidget* TensorBrowserView::buildFacts()
     m_copy_digest->hide();
     m_compute_digest->setAccessibleName(tr("Compute the SHA-256 of the tensors used"));
     m_compute_digest->hide();
-    for (ElidedLabel* label : {m_file, m_digest, m_notes}) label->setForegroundRole(QPalette::PlaceholderText);
+    for (ElidedLabel* label : {m_file, m_digest, m_notes})
+        label->setForegroundRole(QPalette::PlaceholderText);
     auto* row = new QHBoxLayout;
     row->setSpacing(grid / 2);
-    m_digest->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed); // the button stands behind its last word
+    m_digest->setSizePolicy(QSizePolicy::Maximum,
+                            QSizePolicy::Fixed); // the button stands behind its last word
     row->addWidget(m_digest);
     row->addWidget(m_copy_digest);
     row->addWidget(m_compute_digest);
@@ -471,7 +476,8 @@ void TensorBrowserView::showModelFacts()
     m_file->setText(parts.join(middle_dot));
     m_scheme->setToolTip(family + QLatin1Char('\n') + lines.join(QLatin1Char('\n')) + QLatin1Char('\n') +
                          m_file->text());
-    QString tip = text_of(m_checkpoint->location()) + QLatin1Char('\n') + text_of(m_checkpoint->weights_name());
+    QString tip =
+        text_of(m_checkpoint->location()) + QLatin1Char('\n') + text_of(m_checkpoint->weights_name());
     int told = 0;
     for (const auto& [name, why] : m_checkpoint->absent()) {
         constexpr int most_told = 12;
@@ -487,7 +493,7 @@ void TensorBrowserView::showNotes()
     m_notes->setVisible(!m_is_small && !notes.isEmpty());
     m_notes->setText(notes.isEmpty()     ? QString()
                      : notes.size() == 1 ? tr("1 note: %1").arg(notes.first())
-                                       : tr("%1 notes: %2").arg(notes.size()).arg(notes.first()));
+                                         : tr("%1 notes: %2").arg(notes.size()).arg(notes.first()));
     m_notes->setToolTip(notes.join(QStringLiteral("\n\n")));
 }
 
@@ -583,9 +589,10 @@ void TensorBrowserView::showTensor()
     if (tensor == nullptr) return;
 
     m_name->setText(text_of(tensor->name));
-    m_name->setToolTip(tensor->stored_name.empty() || tensor->stored_name == tensor->name
-                           ? text_of(tensor->name)
-                           : tr("%1\nin the file: %2").arg(text_of(tensor->name), text_of(tensor->stored_name)));
+    m_name->setToolTip(
+        tensor->stored_name.empty() || tensor->stored_name == tensor->name
+            ? text_of(tensor->name)
+            : tr("%1\nin the file: %2").arg(text_of(tensor->name), text_of(tensor->stored_name)));
     QStringList parts{to_qstring(core::dtype_name(tensor->dtype)), shown_shape(tensor->shape),
                       shown_bytes(stored_size(*tensor))};
     if (!tensor->stored_name.empty() && tensor->stored_name != tensor->name)
@@ -716,18 +723,19 @@ void TensorBrowserView::showStatistics()
     }
     const core::TensorStatistics& found = *m_found;
     const auto cell = [](const QString& name, const QString& value) {
-        return QStringLiteral("<td>%1&nbsp;</td><td align=\"right\"><b>%2</b></td><td>&nbsp;&nbsp;&nbsp;</td>")
+        return QStringLiteral(
+                   "<td>%1&nbsp;</td><td align=\"right\"><b>%2</b></td><td>&nbsp;&nbsp;&nbsp;</td>")
             .arg(name.toHtmlEscaped(), value.toHtmlEscaped());
     };
     const auto value = [](double number) {
         return std::isnan(number) ? QStringLiteral("\u2013") : value_text(number);
     };
-    m_statistics->setText(
-        QStringLiteral("<table cellspacing=\"1\"><tr>%1%2%3</tr><tr>%4%5%6</tr></table>")
-            .arg(cell(tr("min"), value(found.least)), cell(tr("mean"), value(found.mean)),
-                 cell(tr("NaN"), shown_count(found.nan_count)), cell(tr("max"), value(found.most)),
-                 cell(tr("sd"), value(found.standard_deviation)),
-                 cell(tr("infinite"), shown_count(found.infinite_count))));
+    m_statistics->setText(QStringLiteral("<table cellspacing=\"1\"><tr>%1%2%3</tr><tr>%4%5%6</tr></table>")
+                              .arg(cell(tr("min"), value(found.least)), cell(tr("mean"), value(found.mean)),
+                                   cell(tr("NaN"), shown_count(found.nan_count)),
+                                   cell(tr("max"), value(found.most)),
+                                   cell(tr("sd"), value(found.standard_deviation)),
+                                   cell(tr("infinite"), shown_count(found.infinite_count))));
     m_statistics->show();
 }
 
@@ -830,9 +838,10 @@ void TensorBrowserView::showMenu(const QPoint& where)
         menu->addSeparator();
     }
     if (index.isValid() && m_filter->hasChildren(index.siblingAtColumn(0)))
-        menu->addAction(tr("&Expand all below"), this, [this, row = QPersistentModelIndex(index.siblingAtColumn(0))] {
-            m_tree->expandRecursively(row);
-        });
+        menu->addAction(tr("&Expand all below"), this,
+                        [this, row = QPersistentModelIndex(index.siblingAtColumn(0))] {
+                            m_tree->expandRecursively(row);
+                        });
     menu->addAction(tr("C&ollapse all"), m_tree, &QTreeView::collapseAll);
     menu->popup(m_tree->viewport()->mapToGlobal(where));
 }

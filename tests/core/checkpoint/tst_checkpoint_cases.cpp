@@ -528,7 +528,8 @@ private Q_SLOTS:
         // Another revision is another row; one without weights is none.
         cache.write("models--org--tiny/refs/pr/1", "cafe\n");
         cache.write("models--org--tiny/refs/v1.0", "cafe");
-        cache.write("models--org--tiny/snapshots/cafe/model.safetensors", bytes_of(model.file("model.safetensors")));
+        cache.write("models--org--tiny/snapshots/cafe/model.safetensors",
+                    bytes_of(model.file("model.safetensors")));
         cache.write("models--org--tiny/snapshots/cafe/config.json", bytes_of(model.file("config.json")));
         cache.write("models--org--tiny/snapshots/beef/config.json", "{}");
         const auto several = list_hub_cache(hub_cache_folder(), {});

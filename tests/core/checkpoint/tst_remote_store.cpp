@@ -378,7 +378,8 @@ private Q_SLOTS:
             if (now.done > 0) stop.request_stop();
         };
         const ReadingScope scope(ctx);
-        QCOMPARE(refusal(read_text(**source, 100'000, 2'000'000), ErrorCode::cancelled, {"stopped"}), QString());
+        QCOMPARE(refusal(read_text(**source, 100'000, 2'000'000), ErrorCode::cancelled, {"stopped"}),
+                 QString());
         QVERIFY(!told.empty());
         QVERIFY(told.front().stage == "download");
         QCOMPARE(told.back().total, std::size_t{2'000'000});
@@ -461,8 +462,9 @@ private Q_SLOTS:
             if (!was_told) return QStringLiteral("no progress was told");
             return refusal(result, ErrorCode::cancelled, {});
         };
-        QCOMPARE(stopped_at_first_byte([](const RunContext& ctx) { return open_model("hf://org/tiny", ctx); }),
-                 QString());
+        QCOMPARE(
+            stopped_at_first_byte([](const RunContext& ctx) { return open_model("hf://org/tiny", ctx); }),
+            QString());
         words.slow_bytes = 0;
         server.serve("/org/tiny/resolve/main/vocab.txt", words);
         const auto model = open_model("hf://org/tiny", {});

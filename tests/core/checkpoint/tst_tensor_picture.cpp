@@ -144,7 +144,8 @@ private Q_SLOTS:
     void what_has_no_picture_is_refused()
     {
         const Opened opened({counting("m", {2, 8}), counting("none", {0, 8})});
-        QCOMPARE(refusal(plan_picture(*opened.checkpoint, "x", {}), ErrorCode::not_found, {"'x'"}), QString());
+        QCOMPARE(refusal(plan_picture(*opened.checkpoint, "x", {}), ErrorCode::not_found, {"'x'"}),
+                 QString());
         QCOMPARE(refusal(plan_picture(*opened.checkpoint, "none", {}), ErrorCode::invalid_argument,
                          {"'none'", "[0, 8]"}),
                  QString());
@@ -161,9 +162,10 @@ private Q_SLOTS:
         const TemporaryFolder folder;
         folder.write("config.json", "{}");
         constexpr std::uint64_t rows = 250'000, columns = 5'000, size = rows * columns * 4;
-        const std::string start = tests::safetensors_bytes(
-            R"({"table":{"dtype":"F32","shape":[250000,5000],"data_offsets":[0,)" + std::to_string(size) + "]}}",
-            {});
+        const std::string start =
+            tests::safetensors_bytes(R"({"table":{"dtype":"F32","shape":[250000,5000],"data_offsets":[0,)" +
+                                         std::to_string(size) + "]}}",
+                                     {});
         const std::string path = folder.write("model.safetensors", start);
         std::filesystem::resize_file(path, start.size() + size);
         const auto opened = open_checkpoint(folder.path(), {});
@@ -196,7 +198,8 @@ private Q_SLOTS:
             ++calls;
             stop.request_stop();
         };
-        QCOMPARE(refusal(tensor_picture(*opened.checkpoint, "m", {}, ctx), ErrorCode::cancelled, {}), QString());
+        QCOMPARE(refusal(tensor_picture(*opened.checkpoint, "m", {}, ctx), ErrorCode::cancelled, {}),
+                 QString());
         QCOMPARE(calls, 1);
     }
 

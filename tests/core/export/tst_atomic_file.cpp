@@ -60,10 +60,11 @@ private Q_SLOTS:
         });
         QVERIFY(good.has_value());
         QCOMPARE(content(path), std::string("one, two"));
-        const auto broken_off = write_atomically(path.toStdString(), [](const ByteSink& sink) -> Result<void> {
-            if (auto done = sink("half"); !done) return done;
-            return cancelled_error("the test");
-        });
+        const auto broken_off =
+            write_atomically(path.toStdString(), [](const ByteSink& sink) -> Result<void> {
+                if (auto done = sink("half"); !done) return done;
+                return cancelled_error("the test");
+            });
         QVERIFY(!broken_off.has_value());
         QCOMPARE(broken_off.error().code, ErrorCode::cancelled);
         QCOMPARE(content(path), std::string("one, two"));

@@ -236,7 +236,8 @@ private Q_SLOTS:
         const tests::TemporaryFolder folder;
         folder.write("config.json", "{}");
         folder.write("model.safetensors",
-                     tests::safetensors_bytes({{"m", {3, 1, 900'000}, values}, {"s", {}, {0.25f}}, {"e", {0, 4}, {}}}));
+                     tests::safetensors_bytes(
+                         {{"m", {3, 1, 900'000}, values}, {"s", {}, {0.25f}}, {"e", {0, 4}, {}}}));
         const auto opened = open_checkpoint(folder.path(), {});
         QVERIFY(opened.has_value());
         const auto bytes_of = [](const std::string& path) {
@@ -245,13 +246,15 @@ private Q_SLOTS:
         };
         const std::string path = folder.file("m.npy");
         QVERIFY(write_tensor_npy(path, **opened, "m", {}).has_value());
-        QVERIFY(bytes_of(path) == npy_bytes(std::vector<std::int64_t>{3, 1, 900'000}, std::span<const float>(values)));
+        QVERIFY(bytes_of(path) ==
+                npy_bytes(std::vector<std::int64_t>{3, 1, 900'000}, std::span<const float>(values)));
         QVERIFY(write_tensor_npy(folder.file("s.npy"), **opened, "s", {}).has_value());
         QVERIFY(bytes_of(folder.file("s.npy")) ==
                 npy_bytes(std::vector<std::int64_t>{}, std::span<const float>(std::vector<float>{0.25f})));
         QVERIFY(write_tensor_npy(folder.file("e.npy"), **opened, "e", {}).has_value());
         QCOMPARE(bytes_of(folder.file("e.npy")).size() % 64, std::size_t{0});
-        QCOMPARE(tests::refusal(write_tensor_npy(path, **opened, "x", {}), ErrorCode::not_found, {"'x'"}), QString());
+        QCOMPARE(tests::refusal(write_tensor_npy(path, **opened, "x", {}), ErrorCode::not_found, {"'x'"}),
+                 QString());
 
         // Stopped in the middle: the old file stays, and nothing lies beside it.
         const std::string before = bytes_of(path);
@@ -259,7 +262,8 @@ private Q_SLOTS:
         RunContext ctx;
         ctx.stop = stop.get_token();
         ctx.progress = [&](const Progress&) { stop.request_stop(); };
-        QCOMPARE(tests::refusal(write_tensor_npy(path, **opened, "m", ctx), ErrorCode::cancelled, {}), QString());
+        QCOMPARE(tests::refusal(write_tensor_npy(path, **opened, "m", ctx), ErrorCode::cancelled, {}),
+                 QString());
         QVERIFY(bytes_of(path) == before);
         QCOMPARE(std::distance(std::filesystem::directory_iterator(folder.path()), {}), std::ptrdiff_t{5});
     }

@@ -86,7 +86,8 @@ private Q_SLOTS:
         QCOMPARE(shown.dialog.table()->model()->rowCount(), 1);
         QTest::keyClick(shown.dialog.search(), Qt::Key_Return);
         QCOMPARE(shown.chosen.size(), 1);
-        QCOMPARE(shown.chosen.first().first().toString().toStdString(), cache.folder.file("models--org--alpha"));
+        QCOMPARE(shown.chosen.first().first().toString().toStdString(),
+                 cache.folder.file("models--org--alpha"));
         QVERIFY(!shown.dialog.isVisible());
     }
 
@@ -123,7 +124,8 @@ private Q_SLOTS:
         QTest::keyClick(shown.dialog.search(), Qt::Key_Down); // from the field into the list
         QTest::keyClick(shown.dialog.search(), Qt::Key_Return);
         QCOMPARE(shown.chosen.size(), 1);
-        QCOMPARE(shown.chosen.first().first().toString().toStdString(), cache.folder.file("models--org--beta"));
+        QCOMPARE(shown.chosen.first().first().toString().toStdString(),
+                 cache.folder.file("models--org--beta"));
     }
 
     void a_cache_that_is_not_there_says_where_it_was_looked_for()
@@ -133,8 +135,8 @@ private Q_SLOTS:
         Shown shown;
         QVERIFY2(shown.dialog.message().contains(QString::fromStdString(folder.file("nowhere/hub"))),
                  qPrintable(shown.dialog.message()));
-        for (const QString& part : {QStringLiteral("does not exist"), QStringLiteral("HF_HUB_CACHE"),
-                                    QStringLiteral("HF_HOME")})
+        for (const QString& part :
+             {QStringLiteral("does not exist"), QStringLiteral("HF_HUB_CACHE"), QStringLiteral("HF_HOME")})
             QVERIFY2(shown.dialog.message().contains(part), qPrintable(shown.dialog.message()));
         QVERIFY(!shown.dialog.openButton()->isEnabled());
         QVERIFY(!shown.dialog.search()->isEnabled());
@@ -148,7 +150,8 @@ private Q_SLOTS:
         const tests::TemporaryFolder folder;
         qputenv("HF_HUB_CACHE", QByteArray::fromStdString(folder.path()));
         Shown shown;
-        QVERIFY2(shown.dialog.message().contains(QStringLiteral("no models")), qPrintable(shown.dialog.message()));
+        QVERIFY2(shown.dialog.message().contains(QStringLiteral("no models")),
+                 qPrintable(shown.dialog.message()));
     }
 
     void a_name_on_the_hub_is_opened()

@@ -85,8 +85,8 @@ private Q_SLOTS:
     void columns_tell_shape_type_and_size()
     {
         TensorTreeModel model;
-        model.setCheckpoint(checkpoint_of({zeros("a.w", {30'522, 4}, core::DType::f16), zeros("a.b", {4}),
-                                           zeros("s", {})}));
+        model.setCheckpoint(
+            checkpoint_of({zeros("a.w", {30'522, 4}, core::DType::f16), zeros("a.b", {4}), zeros("s", {})}));
         const QModelIndex w = model.indexOf("a.w");
         QCOMPARE(w.siblingAtColumn(TensorTreeModel::shape_column).data().toString(),
                  QStringLiteral("30\u2009522 \u00D7 4"));
@@ -146,11 +146,15 @@ private Q_SLOTS:
     {
         CachedModelsModel model;
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
-        model.setModels({{"org/small", "/a", "main", "bert", 999'900}, {"org/large", "/b", "0123456789abcdef0123456789abcdef01234567", "", 12'000'000}});
-        QCOMPARE(model.index(0, CachedModelsModel::size_column).data().toString(), QStringLiteral("1.00\u00A0MB"));
-        QVERIFY(model.index(0, CachedModelsModel::size_column).data(CachedModelsModel::sort_role).toULongLong() <
-                model.index(1, CachedModelsModel::size_column).data(CachedModelsModel::sort_role).toULongLong());
-        QCOMPARE(model.index(1, CachedModelsModel::family_column).data().toString(), QStringLiteral("\u2013"));
+        model.setModels({{"org/small", "/a", "main", "bert", 999'900},
+                         {"org/large", "/b", "0123456789abcdef0123456789abcdef01234567", "", 12'000'000}});
+        QCOMPARE(model.index(0, CachedModelsModel::size_column).data().toString(),
+                 QStringLiteral("1.00\u00A0MB"));
+        QVERIFY(
+            model.index(0, CachedModelsModel::size_column).data(CachedModelsModel::sort_role).toULongLong() <
+            model.index(1, CachedModelsModel::size_column).data(CachedModelsModel::sort_role).toULongLong());
+        QCOMPARE(model.index(1, CachedModelsModel::family_column).data().toString(),
+                 QStringLiteral("\u2013"));
         QCOMPARE(model.index(1, CachedModelsModel::revision_column).data().toString(),
                  QStringLiteral("0123456789"));
         QCOMPARE(model.index(1, 0).data(CachedModelsModel::location_role).toString(), QStringLiteral("/b"));

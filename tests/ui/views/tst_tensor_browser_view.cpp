@@ -68,7 +68,8 @@ struct Opened {
     {
         const QModelIndex index = row_of(name);
         view.tree()->scrollTo(index);
-        QTest::mouseClick(view.tree()->viewport(), Qt::LeftButton, {}, view.tree()->visualRect(index).center());
+        QTest::mouseClick(view.tree()->viewport(), Qt::LeftButton, {},
+                          view.tree()->visualRect(index).center());
     }
 };
 
@@ -86,11 +87,13 @@ private Q_SLOTS:
         QVERIFY(find_view("tensor_browser") != nullptr);
         QVERIFY(find_view("tensor_browser")->applies(*opened.session));
         const QString text = opened.view.modelText();
-        for (const QString& part : {QStringLiteral("BERT"), QStringLiteral("learned"), QStringLiteral("1 layer"),
-                                    QStringLiteral("2 heads"), QStringLiteral("d 16"), QStringLiteral("L \u2264 40"),
-                                    QStringLiteral("Safetensors"), QStringLiteral("read so far"),
-                                    QStringLiteral("%1 tensors").arg(opened.builder.tensors.size())})
-            QVERIFY2(text.contains(part, Qt::CaseInsensitive), qPrintable(part + QStringLiteral(" in ") + text));
+        for (const QString& part :
+             {QStringLiteral("BERT"), QStringLiteral("learned"), QStringLiteral("1 layer"),
+              QStringLiteral("2 heads"), QStringLiteral("d 16"), QStringLiteral("L \u2264 40"),
+              QStringLiteral("Safetensors"), QStringLiteral("read so far"),
+              QStringLiteral("%1 tensors").arg(opened.builder.tensors.size())})
+            QVERIFY2(text.contains(part, Qt::CaseInsensitive),
+                     qPrintable(part + QStringLiteral(" in ") + text));
         // The table of positions is what people come for.
         QCOMPARE(opened.view.chosen(), QLatin1String(tests::position_table_name));
     }
