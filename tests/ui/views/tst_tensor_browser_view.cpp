@@ -3,7 +3,6 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
-#include <QFile>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSettings>
@@ -14,8 +13,10 @@
 #include <QToolButton>
 #include <QTreeView>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 
@@ -138,17 +139,15 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(!opened.view.isBusy(), patience_ms);
         QVERIFY(opened.view.matrixPlot()->colorScale().upper < 100.0);
         QVERIFY(opened.view.matrixPlot()->colorScale().upper_clipped);
-        QVERIFY(!opened.view.matrixPlot()->colorScale().lower_clipped ||
-                opened.view.matrixPlot()->colorScale().lower > -100.0);
         opened.view.rangeBox()->setCurrentIndex(1);
         QCOMPARE(opened.view.matrixPlot()->colorScale().upper, 1000.0);
         QVERIFY(!opened.view.matrixPlot()->colorScale().upper_clipped);
-        QSettings settings(QDir::tempPath() + QStringLiteral("/posiscope-test.ini"), QSettings::IniFormat);
+        QTemporaryDir folder;
+        QSettings settings(folder.filePath(QStringLiteral("choices.ini")), QSettings::IniFormat);
         opened.view.saveChoices(settings);
         TensorBrowserView other;
         other.restoreChoices(settings);
         QCOMPARE(other.rangeBox()->currentIndex(), 1);
-        QFile::remove(settings.fileName());
     }
 
     void a_vector_is_a_curve_and_its_faults_are_counted()
