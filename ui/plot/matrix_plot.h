@@ -37,7 +37,7 @@ public:
     [[nodiscard]] QRectF cellRect(int row, int column) const;
 
     [[nodiscard]] QSize sizeHint() const override { return {360, 280}; }
-    [[nodiscard]] QSize minimumSizeHint() const override { return {180, 120}; }
+    [[nodiscard]] QSize minimumSizeHint() const override { return {180, 96}; }
 
 Q_SIGNALS:
     /// Another cell is marked, or none.

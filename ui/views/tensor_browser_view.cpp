@@ -167,8 +167,8 @@ TensorBrowserView::TensorBrowserView(QWidget* parent)
     m_splitter->setHandleWidth(grid);
     m_splitter->addWidget(buildTree());
     m_splitter->addWidget(buildDetails());
-    m_splitter->setStretchFactor(0, 2);
-    m_splitter->setStretchFactor(1, 3);
+    m_splitter->setStretchFactor(0, 1);
+    m_splitter->setStretchFactor(1, 1);
     column->addWidget(m_splitter, 1);
 
     m_digest_delay.setSingleShot(true);
@@ -1006,7 +1006,12 @@ void TensorBrowserView::resizeEvent(QResizeEvent* event)
     // Side by side where both have room to be read.
     constexpr int least_width = 75 * grid, least_height = 60 * grid;
     const bool is_wide = width() >= least_width;
-    m_splitter->setOrientation(is_wide ? Qt::Horizontal : Qt::Vertical);
+    const Qt::Orientation orientation = is_wide ? Qt::Horizontal : Qt::Vertical;
+    if (!m_has_sizes || m_splitter->orientation() != orientation) {
+        m_has_sizes = true;
+        m_splitter->setOrientation(orientation);
+        m_splitter->setSizes({470, 530}); // shares of the whole
+    }
     // A small panel keeps what names the model; the rest is in tool tips and comes back with the room.
     m_is_small = !is_wide && height() < least_height;
     m_file->setVisible(!m_is_small);

@@ -129,6 +129,7 @@ private:
     std::optional<core::TensorStatistics> m_found;
     QString m_statistics_fault;
     bool m_is_vector = false;
+    bool m_has_sizes = false;    ///< the parts have got their shares
     bool m_is_small = false;     ///< the panel has no room for all facts
     bool m_is_filtering = false; ///< rows come and go: what is current then was not chosen by anybody
     QString m_picture_caption;

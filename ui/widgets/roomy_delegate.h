@@ -17,7 +17,7 @@ public:
     [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override
     {
         const QSize size = QStyledItemDelegate::sizeHint(option, index);
-        return {size.width() + 2 * grid, std::max(size.height(), option.fontMetrics.height() + grid)};
+        return {size.width() + grid, std::max(size.height(), option.fontMetrics.height() + grid)};
     }
 };
 
