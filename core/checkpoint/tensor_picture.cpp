@@ -64,7 +64,10 @@ Result<PicturePlan> plan_picture(const Checkpoint& checkpoint, std::string_view 
     plan.column_step = steps(columns, options.most_columns);
     plan.rows = steps(rows, plan.row_step);
     plan.columns = steps(columns, plan.column_step);
-    const auto values = static_cast<std::uint64_t>((plan.samples_rows ? plan.rows : rows) * columns);
+    // Rows that do not lie together cost all that lies between them.
+    const bool lies_in_rows = info->axes.empty();
+    const auto values =
+        static_cast<std::uint64_t>((plan.samples_rows && lies_in_rows ? plan.rows : rows) * columns);
     plan.bytes = values / dtype_block(info->dtype) * dtype_size(info->dtype);
     return plan;
 }

@@ -34,7 +34,7 @@ struct PicturePlan {
     std::int64_t row_step = 1; ///< rows of the matrix that a cell stands for; the last cell may have fewer
     std::int64_t column_step = 1;
     bool samples_rows = false; ///< of each row_step rows the first alone is read, where all would be too many
-    std::uint64_t bytes = 0;   ///< of the file that are read
+    std::uint64_t bytes = 0;   ///< of the file that are read, at most
 };
 /// @error not_found, invalid_argument (no such slice, no elements, rows too long to be read)
 Result<PicturePlan> plan_picture(const Checkpoint& checkpoint, std::string_view name,

@@ -44,7 +44,7 @@ namespace posiscope::ui {
 namespace {
 
 constexpr std::uint64_t at_once_on_disk = 64'000'000; ///< bytes read without being asked
-constexpr std::uint64_t at_once_over_network = 2'000'000;
+constexpr std::uint64_t at_once_over_network = 4'000'000;
 constexpr std::uint64_t small_checkpoint = 1'000'000'000; ///< all of which may be hashed without being asked
 constexpr int digest_delay_ms = 400;                      ///< while a slider moves, probes come and go
 constexpr int work_delay_ms = 200;
