@@ -86,13 +86,6 @@ QString exact_number(double value)
     return QString::number(value, 'g', digits);
 }
 
-ElidedLabel* line_of_text(QWidget* parent)
-{
-    auto* label = new ElidedLabel(parent);
-    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    return label;
-}
-
 /// The index along the leading axes that a matrix has, "[1, 2, :, :]".
 QString slice_text(const core::Shape& shape, std::int64_t slice)
 {
@@ -144,13 +137,13 @@ ChartContent vector_chart(const core::TensorPicture& picture)
 } // namespace
 
 TensorBrowserView::TensorBrowserView(QWidget* parent)
-    : AnalysisView(parent), m_scheme(line_of_text(this)), m_file(line_of_text(this)),
-      m_digest(line_of_text(this)), m_copy_digest(new QToolButton(this)),
-      m_compute_digest(new QPushButton(tr("Compute"), this)), m_notes(line_of_text(this)),
+    : AnalysisView(parent), m_scheme(new ElidedLabel(this)), m_file(new ElidedLabel(this)),
+      m_digest(new ElidedLabel(this)), m_copy_digest(new QToolButton(this)),
+      m_compute_digest(new QPushButton(tr("Compute"), this)), m_notes(new ElidedLabel(this)),
       m_filter_field(new QLineEdit(this)), m_tensors(new TensorTreeModel(this)),
       m_filter(new TensorTreeFilter(this)), m_tree(new QTreeView(this)), m_none(new QLabel(this)),
       m_tree_pages(new QStackedWidget(this)), m_splitter(new QSplitter(Qt::Horizontal, this)),
-      m_details(new QStackedWidget(this)), m_name(line_of_text(this)), m_facts(line_of_text(this)),
+      m_details(new QStackedWidget(this)), m_name(new ElidedLabel(this)), m_facts(new ElidedLabel(this)),
       m_statistics(new QLabel(this)), m_read(new QPushButton(this)),
       m_save(new QPushButton(tr("Save as npy\u2026"), this)), m_copy(new QToolButton(this)),
       m_slice_row(new QWidget(this)), m_slice(new QSpinBox(this)), m_slices(new QLabel(this)),
