@@ -26,6 +26,7 @@ int run_models(const ModelsArguments& arguments, const core::RunContext& ctx)
         for (const core::CachedModel& model : *models)
             object["models"].push_back({{"name", model.name},
                                         {"family", model.family.empty() ? json() : json(model.family)},
+                                        {"revision", model.revision},
                                         {"bytes", model.bytes},
                                         {"location", model.location}});
         print(object);
@@ -33,11 +34,14 @@ int run_models(const ModelsArguments& arguments, const core::RunContext& ctx)
     }
     if (models->empty()) print_line("no models in " + core::printable(folder.string(), 400));
     std::size_t width = 0;
-    for (const core::CachedModel& model : *models) width = std::max(width, model.name.size());
+    const auto label = [](const core::CachedModel& model) {
+        return core::printable(model.revision == "main" ? model.name : model.name + "@" + model.revision);
+    };
+    for (const core::CachedModel& model : *models) width = std::max(width, label(model).size());
     for (const core::CachedModel& model : *models) {
         char size[32];
         std::snprintf(size, sizeof(size), "%10.1f MB", static_cast<double>(model.bytes) / 1e6);
-        print_line(core::printable(model.name) + std::string(width - model.name.size(), ' ') + size + "  " +
+        print_line(label(model) + std::string(width - label(model).size(), ' ') + size + "  " +
                    core::printable(model.family.empty() ? "?" : model.family, 40));
     }
     return exit_done;
@@ -52,9 +56,8 @@ int run_tensor(const TensorArguments& arguments, const core::RunContext& ctx)
     if (!found) return fail(found.error());
     const core::TensorInfo& info = *(*checkpoint)->find(arguments.name);
     if (!arguments.out.empty()) {
-        const auto tensor = (*checkpoint)->read(arguments.name);
-        if (!tensor) return fail(tensor.error());
-        if (auto written = core::write_npy(arguments.out, *tensor); !written) return fail(written.error());
+        if (auto written = core::write_tensor_npy(arguments.out, **checkpoint, arguments.name, ctx); !written)
+            return fail(written.error());
     }
     const auto number = [](double value) { return std::isfinite(value) ? json(value) : json(); };
     json object{

@@ -13,6 +13,7 @@
 #include "core/base/heap.h"
 #include "core/base/version.h"
 #include "core/checkpoint/file_store.h"
+#include "core/checkpoint/remote_store.h"
 #include "core/kernels/thread_pool.h"
 #include "ui/convert.h"
 #include "ui/main_window.h"
@@ -66,7 +67,8 @@ WindowArguments read_arguments(const QStringList& arguments)
 QString full_location(const QString& location)
 {
     const bool is_sample = location.startsWith(posiscope::ui::to_qstring(posiscope::core::sample_prefix));
-    return is_sample ? location : QFileInfo(location).absoluteFilePath();
+    const bool is_path = !is_sample && !posiscope::core::is_remote_location(location.toStdString());
+    return is_path ? QFileInfo(location).absoluteFilePath() : location;
 }
 
 } // namespace

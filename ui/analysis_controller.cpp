@@ -83,6 +83,7 @@ AnalysisController::~AnalysisController() = default;
 
 void AnalysisController::open(const QString& location)
 {
+    m_stopped_opening.clear(); // another wish: what was stopped is not wanted any more
     m_to_open.append(location);
     if (!m_opener.isRunning()) openNext();
 }
@@ -91,6 +92,7 @@ void AnalysisController::openNext()
 {
     if (m_to_open.isEmpty()) return;
     const QString location = m_to_open.takeFirst();
+    m_opening = location;
     using Opened = std::shared_ptr<const core::OpenModel>;
     m_opener.start<Opened>(
         [path = to_std(location)](const core::RunContext& ctx) { return core::open_model(path, ctx); },
@@ -225,6 +227,7 @@ void AnalysisController::cancel()
     if (!isBusy()) return;
     m_stopped = true;
     if (m_picture.isRunning()) m_refused = m_running;
+    if (m_opener.isRunning()) m_stopped_opening = QStringList(m_opening) + m_to_open;
     m_to_open.clear();
     m_opener.cancel();
     m_picture.cancel();
@@ -239,7 +242,9 @@ void AnalysisController::runAgain()
     for (OpenEntry& open : m_models)
         if (open.refusal) open.metrics_probe.reset();
     Q_EMIT failureCleared();
+    for (const QString& location : std::exchange(m_stopped_opening, {})) open(location);
     advance();
+    Q_EMIT workChanged(); // without a model advance() has nothing to tell
 }
 
 bool AnalysisController::isBusy() const
@@ -369,10 +374,10 @@ void AnalysisController::takePicture(const PictureKey& key, core::Result<Picture
             m_stopped = true;
         else
             Q_EMIT failed(result.error());
-        // A model that cannot be probed may still have vectors and biases to show: old pictures are another model's.
+        // A model that cannot be probed, or whose probe was stopped, may still have vectors, biases and tensors to show:
+        // old pictures are another model's.
         const OpenEntry* refused = entry(key.model);
-        if (refused != nullptr && refused->model != m_session->model &&
-            result.error().code != core::ErrorCode::cancelled) {
+        if (refused != nullptr && key.model == m_current && refused->model != m_session->model) {
             auto bare = std::make_shared<core::Session>();
             bare->model = refused->model;
             bare->display = key.maps.display;

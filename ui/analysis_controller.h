@@ -56,6 +56,8 @@ public:
     [[nodiscard]] const std::vector<OpenEntry>& models() const { return m_models; }
     [[nodiscard]] const OpenEntry* current() const { return entry(m_current); }
     [[nodiscard]] bool isOpening() const { return m_opener.isRunning(); }
+    /// What is being opened; empty: nothing.
+    [[nodiscard]] QString openingLocation() const { return isOpening() ? m_opening : QString(); }
 
     /// The stack of the current model that the settings choose; null where nothing is open.
     [[nodiscard]] const core::Stack* stack() const;
@@ -142,6 +144,8 @@ private:
     int m_current = 0;
     int m_next_id = 1;
     QStringList m_to_open;
+    QString m_opening;             ///< the one that m_opener opens
+    QStringList m_stopped_opening; ///< were to be opened when the work was stopped
 
     AnalysisSettings m_settings;
     ViewNeeds m_needs;

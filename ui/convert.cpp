@@ -66,6 +66,8 @@ QString stage_label(const QString& stage)
     if (stage == QLatin1String("probe")) return translated("Probe");
     if (stage == QLatin1String("open")) return translated("Opening");
     if (stage == QLatin1String("maps")) return translated("Maps");
+    if (stage == QLatin1String("download")) return translated("Reading over the network");
+    if (stage == QLatin1String("tensor")) return translated("Reading the tensor");
     return translated("Working");
 }
 

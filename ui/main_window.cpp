@@ -23,13 +23,16 @@
 #include <QUrl>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/checkpoint/file_store.h"
 #include "core/kernels/thread_pool.h"
 #include "ui/analysis_controller.h"
+#include "ui/byte_text.h"
 #include "ui/convert.h"
 #include "ui/dialogs/about_dialog.h"
+#include "ui/dialogs/hub_picker_dialog.h"
 #include "ui/dialogs/text_dialog.h"
 #include "ui/session_text.h"
 #include "ui/shared_cursor.h"
@@ -54,6 +57,13 @@ const QString recent_key = QStringLiteral("recent");
 QString sample_location(const std::string& name)
 {
     return to_qstring(core::sample_prefix) + to_qstring(name);
+}
+
+/// A location that leaves room for the rest of the line: its end says more than its beginning.
+QString short_location(const QString& location)
+{
+    constexpr qsizetype longest = 48;
+    return location.size() <= longest ? location : QChar(0x2026) + location.right(longest - 1);
 }
 
 QString cpu_label()
@@ -103,6 +113,8 @@ QMenu* MainWindow::buildOpenMenu()
     addCommand(menu, tr("Open &folder\u2026"), QKeySequence::Open, [this] { chooseFolder(); });
     addCommand(menu, tr("Open f&ile\u2026"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O),
                [this] { chooseFile(); });
+    addCommand(menu, tr("Open from the &hub cache\u2026"), QKeySequence(Qt::CTRL | Qt::Key_H),
+               [this] { chooseFromHub(); });
     m_recent_menu = menu->addMenu(tr("Open &recent"));
     connect(m_recent_menu, &QMenu::aboutToShow, this, &MainWindow::fillRecentMenu);
     auto* samples = menu->addMenu(tr("Open &sample"));
@@ -302,8 +314,9 @@ void MainWindow::connectAll()
     connect(m_controller, &AnalysisController::workChanged, this, &MainWindow::takeWork);
     connect(m_controller, &AnalysisController::progressed, this,
             [this](const QString& stage, qulonglong done, qulonglong total) {
-                m_strip->setProgress(stage_label(stage), done, total);
-                m_workspace->setProgress(stage_label(stage), done, total);
+                const QString label = workLabel(stage, done, total);
+                m_strip->setProgress(label, done, total);
+                m_workspace->setProgress(label, done, total);
             });
     connect(m_controller, &AnalysisController::opened, this, [this](const QString& location) {
         m_banner->clear();
@@ -349,6 +362,16 @@ void MainWindow::connectAll()
     connect(m_cursor, &SharedCursor::changed, this, &MainWindow::showPlace);
 }
 
+/// What is going on: what is opened, else the stage; and the bytes where they come over a network.
+QString MainWindow::workLabel(const QString& stage, qulonglong done, qulonglong total) const
+{
+    const bool is_download = stage == QLatin1String("download");
+    const QString opening = m_controller->openingLocation();
+    QString label = opening.isEmpty() ? stage_label(stage) : tr("Opening %1").arg(short_location(opening));
+    if (is_download) label += tr(": %1").arg(shown_progress_bytes(done, total));
+    return label;
+}
+
 void MainWindow::openLocation(const QString& location)
 {
     m_controller->open(location);
@@ -377,8 +400,20 @@ void MainWindow::chooseFile()
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
     // A file is known by what it holds, so "all files" is a real choice.
-    dialog->setNameFilters({tr("Weights (*.safetensors)"), tr("All files (*)")});
+    dialog->setNameFilters(
+        {tr("Weights (%1)")
+             .arg(QStringLiteral("*.safetensors *.bin *.pt *.pth *.ckpt *.gguf *.msgpack *.onnx "
+                                 "*.npz *.index *.index.json")),
+         tr("All files (*)")});
     connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openLocation);
+    dialog->open();
+}
+
+void MainWindow::chooseFromHub()
+{
+    auto* dialog = new HubPickerDialog(this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &HubPickerDialog::chosen, this, &MainWindow::openLocation);
     dialog->open();
 }
 
@@ -443,6 +478,12 @@ void MainWindow::takeWork()
 {
     m_workspace->setBusy(m_controller->isPictureBusy(), m_controller->areMetricsStale());
     m_strip->setWorking(m_controller->isBusy());
+    // A server may take its time before the first byte.
+    if (m_controller->openingLocation() != m_shown_opening) {
+        m_shown_opening = m_controller->openingLocation();
+        if (!m_shown_opening.isEmpty())
+            m_strip->setProgress(tr("Opening %1").arg(short_location(m_shown_opening)), 0, 0);
+    }
     m_strip->setStopped(m_controller->isStopped() && !m_controller->isBusy());
 }
 
@@ -557,13 +598,14 @@ void MainWindow::showKeys()
     const std::pair<QString, QString> keys[] = {
         {tr("Ctrl+O"), tr("open a folder")},
         {tr("Ctrl+Shift+O"), tr("open a file")},
+        {tr("Ctrl+H"), tr("open a model from the hub, or from its cache")},
         {tr("Ctrl+E"), tr("export what the focused panel shows")},
         {tr("Ctrl+Z, Ctrl+Shift+Z"), tr("step back and forth through settings")},
         {tr("[ and ]"), tr("previous and next layer")},
         {tr(", and ."), tr("previous and next head")},
         {tr("M"), tr("mean of heads")},
         {tr("L"), tr("next quantity")},
-        {tr("1 to %1").arg(view_table().size()), tr("view of the focused panel")},
+        {tr("1 to %1").arg(std::min<std::size_t>(view_table().size(), 9)), tr("view of the focused panel")},
         {tr("Enter"), tr("let the focused panel fill the workspace")},
         {tr("Esc"), tr("back to all panels; let go of a pinned cell")},
         {tr("arrow keys, Space"), tr("in a plot: move the marked place, pin it")},

@@ -32,7 +32,7 @@ public:
     explicit MainWindow(QWidget* parent = nullptr);
     ~MainWindow() override;
 
-    /// Opens a folder, a weight file or "sample:NAME" in the background.
+    /// Opens a folder, a weight file, "sample:NAME", "hf://org/name" or an address in the background.
     void openLocation(const QString& location);
     /// Opens the embedded sample, as at a first start.
     void openFirstSample();
@@ -63,6 +63,8 @@ private:
 
     void chooseFolder();
     void chooseFile();
+    void chooseFromHub();
+    [[nodiscard]] QString workLabel(const QString& stage, qulonglong done, qulonglong total) const;
     void fillRecentMenu();
     void rememberRecent(const QString& location);
     void forgetRecent(const QString& location);
@@ -89,6 +91,7 @@ private:
     QMenu* m_recent_menu = nullptr;
     QMenu* m_head_menu = nullptr;
     QList<QAction*> m_model_actions; ///< of use only while a model is open
+    QString m_shown_opening;         ///< what the strip says is being opened
     QActionGroup* m_layout_group = nullptr;
     QActionGroup* m_theme_group = nullptr;
     QAction* m_back_action = nullptr;

@@ -13,6 +13,8 @@
 #include <stop_token>
 #include <thread>
 
+#include "core/checkpoint/reading_scope.h"
+
 namespace posiscope::ui {
 namespace {
 
@@ -77,6 +79,8 @@ TaskRunner::TaskRunner(QObject* parent) : QObject(parent), m_worker(std::make_un
                     },
                     Qt::QueuedConnection);
             };
+            // Whatever the job reads, however deep below it, can be stopped and tells how far it is.
+            const core::ReadingScope reading(ctx);
             Delivery delivery = request.job(ctx);
             QMetaObject::invokeMethod(
                 this, [this, generation, delivery = std::move(delivery)] { deliver(generation, delivery); },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/checkpoint/byte_source.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "core/checkpoint/reading_scope.h"
 
 namespace posiscope::core {
 namespace {
@@ -34,9 +36,13 @@ public:
 private:
     Result<void> read_range(std::uint64_t offset, std::span<std::byte> out) const override
     {
+        // In pieces, so that a table of gigabytes, or a slow disk, can be left in the middle.
+        constexpr std::size_t piece = 4'000'000;
+        const RunContext& ctx = ReadingScope::current();
         std::size_t done = 0;
         while (done < out.size()) {
-            const ssize_t got = ::pread(m_descriptor, out.data() + done, out.size() - done,
+            if (ctx.cancelled()) return cancelled_error("reading " + in_quotes(m_name));
+            const ssize_t got = ::pread(m_descriptor, out.data() + done, std::min(piece, out.size() - done),
                                         static_cast<off_t>(offset + done));
             if (got < 0 && errno == EINTR) continue;
             if (got < 0) return unreadable("cannot be read: " + std::generic_category().message(errno));

@@ -209,7 +209,8 @@ Result<Place> find_place(const std::string& location, std::vector<std::string>& 
         // The cache as a whole, with a single model in it.
         std::vector<std::string> models;
         for (const std::string& name : folder_store(path)->names())
-            if (name.starts_with("models--") && std::filesystem::is_directory(path / name / "snapshots", fault))
+            if (name.starts_with("models--") &&
+                std::filesystem::is_directory(path / name / "snapshots", fault))
                 models.push_back(name);
         if (models.size() == 1) folder = snapshot_folder(path / models.front());
     }
@@ -297,12 +298,13 @@ Result<HostTensor> Checkpoint::read_rows(std::string_view name, std::span<const 
 {
     const auto found = require(name);
     if (!found) return found.error();
-    const TensorInfo& info = **found;
-    if (info.shape.size() != 2)
-        return Error{ErrorCode::shape_mismatch,
-                     "tensor " + in_quotes(name) + " has shape " + shape_text(info.shape) +
-                         "; a matrix was expected",
-                     "reading rows of a tensor"};
+    TensorInfo info = **found;
+    if (info.shape.size() != 2) {
+        const std::int64_t length = info.shape.empty() ? 1 : info.shape.back();
+        std::int64_t count = 1;
+        for (std::size_t axis = 0; axis + 1 < info.shape.size(); ++axis) count *= info.shape[axis];
+        reshape(info, {count, length});
+    }
     for (const std::int64_t row : rows)
         if (row < 0 || row >= info.shape[0])
             return Error{ErrorCode::invalid_argument,

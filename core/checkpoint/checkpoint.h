@@ -52,8 +52,8 @@ public:
     /// The whole tensor as float32, in its own shape.
     /// @error not_found (names it and the file), unreadable
     [[nodiscard]] Result<HostTensor> read(std::string_view name) const;
-    /// Rows `rows` of a matrix, in that order: [rows.size(), cols]. Reads those rows only.
-    /// @error not_found, shape_mismatch (no matrix), invalid_argument (no such row), unreadable
+    /// Rows of a tensor along its last axis, numbered through all axes before: [rows.size(), cols]. Reads those only.
+    /// @error not_found, invalid_argument (no such row), unreadable
     [[nodiscard]] Result<HostTensor> read_rows(std::string_view name,
                                                std::span<const std::int64_t> rows) const;
 

@@ -198,6 +198,45 @@ std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* us
     return length;
 }
 
+/// Tells of the bytes received so far, a few times a second at most.
+class DownloadProgress {
+public:
+    explicit DownloadProgress(const RunContext& ctx) : m_ctx(ctx) {}
+
+    void show(std::span<const Transfer> transfers)
+    {
+        if (!m_ctx.progress) return;
+        std::size_t done = 0, total = 0;
+        bool known = true;
+        for (const Transfer& transfer : transfers) {
+            done += transfer.body->size();
+            const auto said = transfer.answer.find("content-length");
+            const auto length = said == transfer.answer.end() ? std::nullopt : whole_number(said->second);
+            // The first request asks for more than a small file has.
+            if (length && *length <= largest_whole)
+                total += transfer.received_before + static_cast<std::size_t>(*length);
+            else if (!transfer.may_be_whole)
+                total += transfer.received_before + static_cast<std::size_t>(transfer.size);
+            else
+                known = false;
+        }
+        const auto now = std::chrono::steady_clock::now();
+        const bool is_news = !m_has_told || (done != m_done && (done == total || now - m_last >= interval));
+        if (!is_news || m_ctx.cancelled()) return;
+        m_has_told = true;
+        m_last = now;
+        m_done = done;
+        m_ctx.report({"download", done, known ? std::max(done, total) : 0});
+    }
+
+private:
+    static constexpr std::chrono::milliseconds interval{50};
+    const RunContext& m_ctx;
+    bool m_has_told = false;
+    std::chrono::steady_clock::time_point m_last;
+    std::size_t m_done = 0;
+};
+
 int look_at_stop(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t)
 {
     return static_cast<Transfer*>(user)->ctx->cancelled() ? 1 : 0;
@@ -517,6 +556,10 @@ private:
         set(easy, CURLOPT_XFERINFOFUNCTION, look_at_stop);
         set(easy, CURLOPT_XFERINFODATA, &transfer);
         set(easy, CURLOPT_NOPROGRESS, 0L);
+#if LIBCURL_VERSION_NUM >= 0x075700
+        // A host name that is still being looked up must not hold up a stop. Older libraries know no such option.
+        set(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
         if (url_origin(transfer.url).starts_with("http://"))
             set(easy, CURLOPT_NOPROXY, "*"); // this machine itself
         transfer.headers = nullptr;
@@ -530,6 +573,7 @@ private:
     void run(std::span<Transfer> transfers, const std::string& token, const RunContext& ctx)
     {
         std::size_t next = 0, running = 0;
+        DownloadProgress progress(ctx);
         while (next < transfers.size() || running > 0) {
             while (next < transfers.size() && running < most_at_once) {
                 set_up(transfers[next], token, ctx);
@@ -554,6 +598,7 @@ private:
                     break;
                 }
             }
+            progress.show(transfers);
             if (running > 0) m_curl.multi_poll(m_multi, nullptr, 0, 50, nullptr);
         }
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -41,6 +42,52 @@ bool is_weights(std::string_view name)
                                                       ".gguf",        ".onnx", ".npz", ".ckpt"};
     return std::any_of(endings.begin(), endings.end(),
                        [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+/// Commits to the names of the branches and tags that lead to them, "a, b" where there are several.
+std::map<std::string, std::string> references_of(const std::filesystem::path& folder)
+{
+    std::map<std::string, std::string> out;
+    const auto root = folder / "refs";
+    std::error_code fault;
+    std::vector<std::filesystem::path> files;
+    std::filesystem::recursive_directory_iterator at(root, fault);
+    for (; !fault && at != std::filesystem::recursive_directory_iterator(); at.increment(fault)) {
+        constexpr std::size_t most = 1'000;
+        std::error_code ignored;
+        if (at->is_regular_file(ignored)) files.push_back(at->path());
+        if (files.size() >= most) break;
+    }
+    std::sort(files.begin(), files.end());
+    for (const auto& file : files) {
+        const auto source = open_file(file);
+        if (!source) continue;
+        const auto text = (*source)->read_text(1'000);
+        if (!text) continue;
+        std::string& names = out[std::string(trimmed(*text))];
+        names += (names.empty() ? "" : ", ") + file.lexically_relative(root).generic_string();
+    }
+    return out;
+}
+
+/// Size and family of what a snapshot holds.
+CachedModel look_at(const std::filesystem::path& snapshot)
+{
+    CachedModel model;
+    for (const std::string& file : folder_store(snapshot)->names()) {
+        std::error_code fault;
+        const auto size = std::filesystem::file_size(snapshot / file, fault); // of what a link leads to
+        if (!fault && is_weights(file)) model.bytes += size;
+    }
+    if (const auto config = open_file(snapshot / "config.json")) {
+        if (const auto text = (*config)->read_text(16'000'000)) {
+            const auto root = parse_json(*text, "config.json");
+            if (root && root->is_object() && root->contains("model_type") &&
+                (*root)["model_type"].is_string())
+                model.family = (*root)["model_type"].get<std::string>();
+        }
+    }
+    return model;
 }
 
 } // namespace
@@ -102,28 +149,26 @@ Result<std::vector<CachedModel>> list_hub_cache(const std::filesystem::path& fol
     for (const std::string& name : folder_store(folder)->names()) {
         if (ctx.cancelled()) return cancelled_error("looking through the cache");
         if (!name.starts_with(mark)) continue;
-        const auto snapshot = snapshot_folder(folder / name);
-        if (!snapshot || *snapshot == folder / name) continue;
-        CachedModel model;
-        model.name = name_of_folder(name);
-        model.location = (folder / name).string();
-        for (const std::string& file : folder_store(*snapshot)->names()) {
+        const auto opens = snapshot_folder(folder / name);
+        const auto references = references_of(folder / name);
+        std::vector<CachedModel> found;
+        for (const std::string& commit : folder_store(folder / name / "snapshots")->names()) {
+            const auto snapshot = folder / name / "snapshots" / commit;
             std::error_code fault;
-            const auto size = std::filesystem::file_size(*snapshot / file, fault); // of what a link leads to
-            if (!fault && is_weights(file)) model.bytes += size;
+            if (!std::filesystem::is_directory(snapshot, fault)) continue;
+            CachedModel model = look_at(snapshot);
+            const bool is_opened = opens && *opens == snapshot;
+            if (!is_opened && model.bytes == 0) continue;
+            model.name = name_of_folder(name);
+            model.location = (is_opened ? folder / name : snapshot).string();
+            const auto at = references.find(commit);
+            model.revision = at == references.end() ? commit : at->second;
+            found.insert(is_opened ? found.begin() : found.end(), std::move(model));
         }
-        if (const auto config = open_file(*snapshot / "config.json")) {
-            if (const auto text = (*config)->read_text(16'000'000)) {
-                const auto root = parse_json(*text, "config.json");
-                if (root && root->is_object() && root->contains("model_type") &&
-                    (*root)["model_type"].is_string())
-                    model.family = (*root)["model_type"].get<std::string>();
-            }
-        }
-        models.push_back(std::move(model));
+        models.insert(models.end(), found.begin(), found.end());
     }
-    std::sort(models.begin(), models.end(),
-              [](const CachedModel& a, const CachedModel& b) { return a.name < b.name; });
+    std::stable_sort(models.begin(), models.end(),
+                     [](const CachedModel& a, const CachedModel& b) { return a.name < b.name; });
     return models;
 }
 

@@ -18,12 +18,14 @@ std::filesystem::path hub_cache_folder();
 /// A model in that folder.
 struct CachedModel {
     std::string name;        ///< "org/name"
-    std::string location;    ///< the folder "models--org--name": opens it
+    std::string location;    ///< the folder "models--org--name", or a snapshot inside it: opens it
+    std::string revision;    ///< the branches and tags that lead to the snapshot ("main"), or its commit
     std::string family;      ///< model_type of its config; empty: unknown
     std::uint64_t bytes = 0; ///< of the weights in the snapshot that would be opened
 };
 
-/// The models of a cache, sorted by name. Folders that hold no snapshot are left out.
+/// The models of a cache, sorted by name, each with the snapshot that its folder opens before its other ones. Folders that
+/// hold no snapshot are left out, and so are other snapshots without weights.
 /// @error cancelled
 Result<std::vector<CachedModel>> list_hub_cache(const std::filesystem::path& folder, const RunContext& ctx);
 

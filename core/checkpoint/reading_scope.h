@@ -5,8 +5,8 @@
 
 namespace posiscope::core {
 
-/// While it lives, what this thread reads over a network can be stopped through `ctx` and reports to it. Reading a tensor
-/// takes no context of its own: a local file needs none.
+/// While it lives, what this thread reads can be stopped through `ctx`, and what it fetches over a network is reported to
+/// it (stage "download", in bytes). Reading a tensor takes no context of its own: few callers have one to hand.
 class ReadingScope {
 public:
     explicit ReadingScope(const RunContext& ctx);

@@ -2,6 +2,7 @@
 #include "core/checkpoint/remote_store.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -28,8 +29,24 @@ std::string variable(const char* name)
 /// One client for all files of a store: connections are kept open, and one request is under way at a time.
 struct SharedClient {
     std::unique_ptr<HttpClient> client;
-    std::mutex mutex;
+    std::timed_mutex mutex;
 };
+
+/// Waits for the mutex, but no longer than the run goes on: another thread may hold it through a long download.
+/// The lock is not held where the run was stopped.
+std::unique_lock<std::timed_mutex> lock_unless_stopped(std::timed_mutex& mutex, const RunContext& ctx)
+{
+    constexpr std::chrono::milliseconds step{20};
+    std::unique_lock lock(mutex, std::defer_lock);
+    while (!ctx.cancelled() && !lock.try_lock_for(step)) {
+    }
+    return lock;
+}
+
+Error stopped_reading(const std::string& shown)
+{
+    return cancelled_error("reading " + in_quotes(shown));
+}
 
 class RemoteSource final : public ByteSource {
 public:
@@ -54,7 +71,9 @@ private:
 
     Result<void> read_many(std::span<const ByteRange> ranges) const override
     {
-        const std::lock_guard lock(m_shared->mutex);
+        const RunContext& ctx = ReadingScope::current();
+        const auto lock = lock_unless_stopped(m_shared->mutex, ctx);
+        if (!lock) return stopped_reading(m_shown);
         std::vector<ByteRange> missing;
         for (const ByteRange& range : ranges)
             if (!range.out.empty() && !read_kept(range)) missing.push_back(range);
@@ -70,7 +89,6 @@ private:
         std::sort(missing.begin(), missing.end(),
                   [](const ByteRange& a, const ByteRange& b) { return a.offset < b.offset; });
         std::vector<HttpRange> wanted;
-        std::uint64_t total = 0;
         for (const ByteRange& range : missing) {
             const std::uint64_t end = range.offset + range.out.size();
             if (!wanted.empty() && range.offset <= wanted.back().begin + wanted.back().size + near_bytes &&
@@ -80,13 +98,10 @@ private:
                     std::max(end, wanted.back().begin + wanted.back().size) - wanted.back().begin;
             else
                 wanted.push_back({range.offset, range.out.size(), {}});
-            total += range.out.size();
         }
-        const RunContext& ctx = ReadingScope::current();
         // Headers are read in small pieces, one behind the other: a little more now saves requests.
         if (wanted.size() == 1 && wanted[0].size < first_bytes / 2)
             wanted[0].size = std::min(first_bytes / 2, m_file.size - wanted[0].begin);
-        ctx.report({"download", 0, static_cast<std::size_t>(total)});
         if (auto done = m_shared->client->fetch(m_file, m_url, m_token, wanted, ctx); !done) return done;
         for (const HttpRange& got : wanted) {
             m_cache->write(got.begin, got.body);
@@ -101,7 +116,6 @@ private:
                 m_recent = got.body;
             }
         }
-        ctx.report({"download", static_cast<std::size_t>(total), static_cast<std::size_t>(total)});
         return {};
     }
 
@@ -140,7 +154,8 @@ public:
 
     [[nodiscard]] Result<std::shared_ptr<const ByteSource>> open(std::string_view name) const override
     {
-        const std::lock_guard lock(m_mutex);
+        const auto lock = lock_unless_stopped(m_mutex, ReadingScope::current());
+        if (!lock) return stopped_reading(m_shown);
         // Families and vocabularies ask for files again that are not there.
         const auto known = m_opened.find(name);
         if (known != m_opened.end()) return known->second;
@@ -172,8 +187,10 @@ private:
             file.etag = last->etag;
             cache->open(*last);
         } else {
-            const std::lock_guard lock(m_shared->mutex);
-            auto opened = m_shared->client->open(url, m_settings.token, start, ReadingScope::current());
+            const RunContext& ctx = ReadingScope::current();
+            const auto lock = lock_unless_stopped(m_shared->mutex, ctx);
+            if (!lock) return stopped_reading(shown);
+            auto opened = m_shared->client->open(url, m_settings.token, start, ctx);
             if (!opened) return opened.error();
             file = *std::move(opened);
             cache->open({file.size, file.etag});
@@ -189,7 +206,7 @@ private:
     std::shared_ptr<SharedClient> m_shared;
     std::string m_url, m_shown;
     RemoteSettings m_settings;
-    mutable std::mutex m_mutex;
+    mutable std::timed_mutex m_mutex;
     mutable std::map<std::string, Result<std::shared_ptr<const ByteSource>>, std::less<>> m_opened;
 };
 

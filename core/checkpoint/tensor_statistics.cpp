@@ -78,8 +78,11 @@ Result<TensorStatistics> tensor_statistics(const Checkpoint& checkpoint, std::st
     const ReadingScope scope(ctx);
     Collector collector;
     const TensorInfo* info = checkpoint.find(name);
-    const bool in_parts = info != nullptr && info->shape.size() == 2 && info->shape[1] > 0 &&
-                          info->shape[0] > values_at_once / info->shape[1];
+    std::int64_t rows = 1;
+    const std::int64_t length = info == nullptr || info->shape.empty() ? 1 : info->shape.back();
+    if (info != nullptr)
+        for (std::size_t axis = 0; axis + 1 < info->shape.size(); ++axis) rows *= info->shape[axis];
+    const bool in_parts = rows > 1 && length > 0 && rows > values_at_once / length;
     if (!in_parts) {
         if (ctx.cancelled()) return cancelled_error("counting a tensor's values");
         const auto tensor = checkpoint.read(name);
@@ -87,8 +90,7 @@ Result<TensorStatistics> tensor_statistics(const Checkpoint& checkpoint, std::st
         collector.add(tensor->values());
         return collector.result();
     }
-    const std::int64_t rows = info->shape[0],
-                       step = std::max<std::int64_t>(1, values_at_once / info->shape[1]);
+    const std::int64_t step = std::max<std::int64_t>(1, values_at_once / length);
     for (std::int64_t first = 0; first < rows; first += step) {
         if (ctx.cancelled()) return cancelled_error("counting a tensor's values");
         std::vector<std::int64_t> part(static_cast<std::size_t>(std::min(step, rows - first)));

@@ -19,7 +19,7 @@ struct TensorStatistics {
     double standard_deviation = 0.0; ///< of the values themselves (divided by their number)
 };
 
-/// Reads a tensor, a large matrix some rows at a time, and counts.
+/// Reads a tensor, a large one some rows at a time, and counts.
 /// @error not_found, unreadable, corrupt_file, cancelled
 Result<TensorStatistics> tensor_statistics(const Checkpoint& checkpoint, std::string_view name,
                                            const RunContext& ctx);

@@ -63,19 +63,33 @@ void sync_folder(const std::filesystem::path& target)
     ::close(descriptor);
 }
 
-Result<void> write_to_device(const std::filesystem::path& path, std::string_view bytes)
+using Producer = std::function<Result<void>(const ByteSink&)>;
+
+ByteSink sink_into(int descriptor, const std::filesystem::path& path)
+{
+    return [descriptor, &path](std::string_view bytes) -> Result<void> {
+        const int reason = write_all(descriptor, bytes);
+        return reason == 0 ? Result<void>() : Result<void>(failed(path, reason));
+    };
+}
+
+Result<void> write_to_device(const std::filesystem::path& path, const Producer& produce)
 {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor < 0) return failed(path, errno);
-    const int reason = write_all(descriptor, bytes);
+    Result<void> done = produce(sink_into(descriptor, path));
     ::close(descriptor);
-    if (reason != 0) return failed(path, reason);
-    return {};
+    return done;
 }
 
 } // namespace
 
 Result<void> write_atomically(const std::filesystem::path& path, std::string_view bytes)
+{
+    return write_atomically(path, [bytes](const ByteSink& sink) { return sink(bytes); });
+}
+
+Result<void> write_atomically(const std::filesystem::path& path, const Producer& produce)
 {
     std::error_code no_such_file;
     std::filesystem::path target = std::filesystem::canonical(path, no_such_file); // follows links
@@ -86,15 +100,20 @@ Result<void> write_atomically(const std::filesystem::path& path, std::string_vie
     if (exists && S_ISDIR(status.st_mode))
         return Error{ErrorCode::unreadable,
                      in_quotes(path.string()) + " is a folder; a file name was expected", "writing a file"};
-    if (exists && !S_ISREG(status.st_mode)) return write_to_device(target, bytes);
+    if (exists && !S_ISREG(status.st_mode)) return write_to_device(target, produce);
     // A rename would go around the protection of a file that may not be written.
     if (exists && ::access(target.c_str(), W_OK) != 0) return failed(path, errno);
 
     std::filesystem::path temporary;
     const int descriptor = create_beside(target, temporary);
     if (descriptor < 0) return failed(path, errno);
-    int reason = write_all(descriptor, bytes);
-    if (reason == 0 && exists && ::fchmod(descriptor, status.st_mode & permission_bits) != 0) reason = errno;
+    if (auto done = produce(sink_into(descriptor, path)); !done) {
+        ::close(descriptor);
+        ::unlink(temporary.c_str());
+        return done;
+    }
+    int reason = 0;
+    if (exists && ::fchmod(descriptor, status.st_mode & permission_bits) != 0) reason = errno;
     if (reason == 0 && ::fsync(descriptor) != 0) reason = errno;
     if (::close(descriptor) != 0 && reason == 0) reason = errno;
     if (reason == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) reason = errno;

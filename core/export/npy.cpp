@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "core/base/checked_math.h"
 #include "core/base/text.h"
 #include "core/checkpoint/npy_header.h"
+#include "core/checkpoint/reading_scope.h"
 #include "core/export/atomic_file.h"
 
 namespace posiscope::core {
@@ -117,10 +119,11 @@ void to_row_major(NpyArray& array)
     array.values = std::move(out);
 }
 
-template <class T>
-std::string bytes_of(std::string_view type, std::span<const std::int64_t> shape, std::span<const T> values)
+static_assert(std::endian::native == std::endian::little, "arrays are written as they stand in memory");
+
+/// All that stands before the values.
+std::string start_of(std::string_view type, std::span<const std::int64_t> shape)
 {
-    static_assert(std::endian::native == std::endian::little, "arrays are written as they stand in memory");
     std::string header = "{'descr': '" + std::string(type) + "', 'fortran_order': False, 'shape': (";
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
         header += std::to_string(shape[axis]) + (axis + 1 < shape.size() ? ", "
@@ -133,12 +136,17 @@ std::string bytes_of(std::string_view type, std::span<const std::int64_t> shape,
     header += '\n';
 
     std::string out(magic);
-    out.reserve(before + header.size() + values.size_bytes());
     out += '\x01';
     out += '\0';
     out += static_cast<char>(header.size() & 0xffu);
     out += static_cast<char>(header.size() >> 8u);
-    out += header;
+    return out + header;
+}
+
+template <class T>
+std::string bytes_of(std::string_view type, std::span<const std::int64_t> shape, std::span<const T> values)
+{
+    std::string out = start_of(type, shape);
     if (!values.empty()) {
         const std::size_t begin = out.size();
         out.resize(begin + values.size_bytes());
@@ -212,6 +220,40 @@ std::string npy_bytes(std::span<const std::int64_t> shape, std::span<const doubl
 Result<void> write_npy(const std::filesystem::path& path, const HostTensor& tensor)
 {
     return write_atomically(path, npy_bytes(tensor.shape(), tensor.values()));
+}
+
+Result<void> write_tensor_npy(const std::filesystem::path& path, const Checkpoint& checkpoint,
+                              std::string_view name, const RunContext& ctx)
+{
+    const ReadingScope scope(ctx);
+    const TensorInfo* info = checkpoint.find(name);
+    if (info == nullptr)
+        return Error{ErrorCode::not_found,
+                     in_quotes(checkpoint.weights_name()) + " has no tensor " + in_quotes(name),
+                     "writing a .npy file"};
+    const std::int64_t length = info->shape.empty() ? 1 : info->shape.back();
+    std::int64_t rows = 1;
+    for (std::size_t axis = 0; axis + 1 < info->shape.size(); ++axis) rows *= info->shape[axis];
+    constexpr std::int64_t values_at_once = 2'000'000;
+    const std::int64_t at_once =
+        std::max<std::int64_t>(1, values_at_once / std::max<std::int64_t>(1, length));
+    return write_atomically(path, [&](const ByteSink& sink) -> Result<void> {
+        if (auto done = sink(start_of("<f4", info->shape)); !done) return done;
+        std::vector<std::int64_t> part;
+        for (std::int64_t first = 0; first < rows && length > 0; first += at_once) {
+            if (ctx.cancelled()) return cancelled_error("writing a tensor");
+            part.resize(static_cast<std::size_t>(std::min(at_once, rows - first)));
+            std::iota(part.begin(), part.end(), first);
+            const auto tensor = checkpoint.read_rows(name, part);
+            if (!tensor) return tensor.error();
+            const auto values = tensor->values();
+            if (auto done = sink({reinterpret_cast<const char*>(values.data()), values.size_bytes()}); !done)
+                return done;
+            ctx.report({"tensor", static_cast<std::size_t>(std::min(first + at_once, rows)),
+                        static_cast<std::size_t>(rows)});
+        }
+        return {};
+    });
 }
 
 } // namespace posiscope::core

@@ -5,10 +5,13 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/base/run_context.h"
 #include "core/checkpoint/byte_source.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/tensor/host_tensor.h"
 #include "core/tensor/shape.h"
 
@@ -35,5 +38,11 @@ std::string npy_bytes(std::span<const std::int64_t> shape, std::span<const doubl
 /// Writes a tensor as float32, whole or not at all (write_atomically).
 /// @error unreadable
 Result<void> write_npy(const std::filesystem::path& path, const HostTensor& tensor);
+
+/// Writes a tensor of a checkpoint as float32 in its own shape, whole or not at all. Some rows at a time are held in
+/// memory, so that the largest table can be written, and stopped.
+/// @error not_found, unreadable, corrupt_file, cancelled
+Result<void> write_tensor_npy(const std::filesystem::path& path, const Checkpoint& checkpoint,
+                              std::string_view name, const RunContext& ctx);
 
 } // namespace posiscope::core

@@ -8,7 +8,8 @@
 
 namespace posiscope::core {
 
-Result<std::map<std::string, TensorDigest>> tensors_used(const OpenModel& model, const ProbeResult& probe)
+Result<std::map<std::string, TensorDigest>> tensors_used(const OpenModel& model, const ProbeResult& probe,
+                                                         const RunContext& ctx)
 {
     const Stack* stack = model.architecture.find_stack(probe.options.stack);
     if (stack == nullptr)
@@ -23,7 +24,11 @@ Result<std::map<std::string, TensorDigest>> tensors_used(const OpenModel& model,
     const ReadRecorder recorder;
     std::vector<std::int64_t> special_positions;
     const auto network =
+<<<<<<< HEAD
         read_network(model, *stack, probe.options, {probe.options.layer}, input, special_positions, {});
+=======
+        read_network(model, *stack, probe.options, probe.options.layer, input, special_positions, ctx);
+>>>>>>> hub
     if (!network) return network.error();
     return recorder.digests();
 }

@@ -13,8 +13,9 @@ namespace posiscope::core {
 
 /// Digests of the tensors that a probe reads, of the tables only the rows of its words and positions. They are read once
 /// more: the probe itself does not pay for them.
-/// @error as read_network
-Result<std::map<std::string, TensorDigest>> tensors_used(const OpenModel& model, const ProbeResult& probe);
+/// @error as read_network; cancelled
+Result<std::map<std::string, TensorDigest>> tensors_used(const OpenModel& model, const ProbeResult& probe,
+                                                         const RunContext& ctx = {});
 
 /// One SHA-256 over all of them: of the lines "name shape sha256", sorted by name.
 std::string digest_of_all(const std::map<std::string, TensorDigest>& digests);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/text.h"
+#include "core/checkpoint/reading_scope.h"
 #include "core/probe/identical_word_probe.h"
 #include "core/probe/network_reader.h"
 
@@ -120,6 +121,7 @@ std::string lack_of_relative_bias(const Stack& stack)
 Result<RelativeBias> read_relative_bias(const OpenModel& model, const Stack& stack, int layer,
                                         std::int64_t length, const RunContext& ctx)
 {
+    const ReadingScope scope(ctx);
     if (ctx.cancelled()) return cancelled_error("reading the relative bias");
     const std::string name = in_quotes(model.checkpoint->display_name());
     if (const std::string lack = lack_of_relative_bias(stack); !lack.empty())

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/checkpoint/reading_scope.h"
 #include "core/model/family_table.h"
 #include "core/model/tensor_names.h"
 
@@ -10,6 +11,7 @@ namespace posiscope::core {
 
 Result<std::shared_ptr<const OpenModel>> open_model(const std::string& location, const RunContext& ctx)
 {
+    const ReadingScope scope(ctx); // families look for files, too, and vocabularies are files
     auto checkpoint = open_checkpoint(location, ctx);
     if (!checkpoint) return checkpoint.error();
     auto model = std::make_shared<OpenModel>();
@@ -28,6 +30,8 @@ Result<std::shared_ptr<const OpenModel>> open_model(const std::string& location,
     model->architecture.family_id = (*family)->id;
     model->architecture.family_label = (*family)->label;
     auto words = read_vocabularies(**checkpoint, model->architecture, **family, model->warnings);
+    // A vocabulary that cannot be read is a warning; one that was stopped in the middle is a stop.
+    if (ctx.cancelled()) return cancelled_error("opening " + (*checkpoint)->display_name());
     model->vocabulary = std::move(words.shared);
     model->stack_vocabularies = std::move(words.of_stacks);
 

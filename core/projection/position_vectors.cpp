@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/checkpoint/reading_scope.h"
 #include "core/position/relative_position_bias.h"
 #include "core/position/sinusoidal.h"
 #include "core/probe/network_reader.h"
@@ -138,6 +139,7 @@ std::string lack_of_position_vectors(const Stack& stack)
 Result<PositionVectors> read_position_vectors(const OpenModel& model, const Stack& stack, std::int64_t length,
                                               const RunContext& ctx)
 {
+    const ReadingScope scope(ctx);
     if (ctx.cancelled()) return cancelled_error("reading position vectors");
     if (length < 1) length = computed_positions;
     if (!stack.position_table.empty()) return from_table(model, stack);

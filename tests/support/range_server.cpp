@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <stdexcept>
+#include <string_view>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -26,13 +28,15 @@ std::string header_of(const std::string& request, const std::string& name)
     return request.substr(begin, request.find("\r\n", begin) - begin);
 }
 
-void send_all(int connection, const std::string& bytes)
+/// Whether the other side took all.
+bool send_all(int connection, std::string_view bytes)
 {
-    for (std::size_t done = 0; done < bytes.size();) {
-        const ssize_t put = ::send(connection, bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
-        if (put <= 0) return;
-        done += static_cast<std::size_t>(put);
+    while (!bytes.empty()) {
+        const ssize_t put = ::send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (put <= 0) return false;
+        bytes.remove_prefix(static_cast<std::size_t>(put));
     }
+    return true;
 }
 
 } // namespace
@@ -155,8 +159,15 @@ bool RangeServer::answer_one(int connection, const std::string& request)
     }
     head += "ETag: " + file.etag + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
     if (file.cut_times > 0) body.resize(body.size() / 2);
-    m_sent += body.size();
-    send_all(connection, head + body);
+    if (!send_all(connection, head)) return false;
+    const std::size_t at_once =
+        file.slow_bytes > 0 && first >= file.slow_from ? file.slow_bytes : body.size();
+    for (std::size_t done = 0; done < body.size() && !m_stopped; done += at_once) {
+        const auto piece = std::string_view(body).substr(done, at_once);
+        if (!send_all(connection, piece)) return false;
+        m_sent += piece.size();
+        if (at_once < body.size()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
     return file.cut_times == 0;
 }
 

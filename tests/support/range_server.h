@@ -26,6 +26,8 @@ struct ServedFile {
     int reset_times = 0;          ///< answers that are a reset of the connection
     bool silent = false;          ///< never answers
     std::int64_t range_shift = 0; ///< the answer's range begins so much later than the one asked for
+    std::size_t slow_bytes = 0;   ///< sent at a time, with a pause of 20 ms behind them; 0: all at once
+    std::uint64_t slow_from = 0;  ///< slow only in ranges that begin there or later
 };
 
 struct SeenRequest {

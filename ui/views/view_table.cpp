@@ -17,6 +17,7 @@
 #include "ui/views/position_similarity_view.h"
 #include "ui/views/relative_bias_view.h"
 #include "ui/views/stack_comparison_view.h"
+#include "ui/views/tensor_browser_view.h"
 
 namespace posiscope::ui {
 namespace {
@@ -197,6 +198,34 @@ std::span<const ViewRow> view_table()
                                            "(a negative direction balance). A "
                                            "decoder's future does not exist, so its balance is not defined."),
                 wang, false, has_model, create<StackComparisonView>},
+        ViewRow{
+            "tensor_browser", QT_TRANSLATE_NOOP("views", "Model and tensors"),
+            QT_TRANSLATE_NOOP(
+                "views",
+                "What the checkpoint is and what it holds: family, position scheme and sizes of the model, "
+                "and "
+                "every tensor with its shape, its type in the file and its size, as a tree by name. Of the "
+                "tensor that is chosen, the numbers: least, largest, mean, standard deviation, how many are "
+                "not finite; and a picture. Only what is shown is read. Values are float32, as all "
+                "computations take them."),
+            QT_TRANSLATE_NOOP(
+                "views",
+                "Blue is negative, red positive, white zero, on a scale from -m to m: m is the largest "
+                "magnitude "
+                "shown, or the one that 99 % of the values stay below, with clipped ends marked. A position "
+                "table shows waves or stripes along its rows; rows that were never trained look like noise "
+                "or are zero. Of a large matrix a cell shows the mean of the values it stands "
+                "for, or single rows in equal steps where reading all of them would take long: the line "
+                "below "
+                "the picture says which. NaN or infinite values in a weight mean that training went wrong or "
+                "that the file is damaged."),
+            QT_TRANSLATE_NOOP("views", "The standard deviation is that of the values themselves (divided by "
+                                       "their number), over pieces "
+                                       "as Chan, Golub and LeVeque 1979. The SHA-256 of the tensors used is "
+                                       "over the lines \u201cname "
+                                       "shape sha256\u201d of what the probe read, float32, sorted by name: "
+                                       "as in provenance records."),
+            false, has_model, create<TensorBrowserView>, true},
     };
     return rows;
 }

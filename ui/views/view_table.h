@@ -22,6 +22,8 @@ struct ViewRow {
     /// Whether there is something to show: the session has been probed.
     bool (*applies)(const core::Session& session);
     AnalysisView* (*create)(QWidget* parent);
+    /// Shows the model itself, whatever the probe's settings are: no work of the probe makes it old.
+    bool shows_model = false;
 };
 
 /// THE list of views, in the order of menus and of the keys 1 to 9.

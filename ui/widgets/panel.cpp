@@ -258,6 +258,7 @@ void Panel::setFillable(bool fillable)
 
 Panel::State Panel::state() const
 {
+    if (m_row->shows_model && m_row->applies(*m_session)) return State::done;
     const bool busy = m_row->shows_metrics ? (m_is_picture_busy || m_are_metrics_busy) : m_is_picture_busy;
     if (busy) return State::working;
     if (m_row->applies(*m_session)) return State::done;

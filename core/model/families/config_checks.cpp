@@ -96,7 +96,7 @@ Result<std::string> checked_activation(const ConfigJson& config, std::string_vie
 
 bool has_cut_vocabulary(const Checkpoint& checkpoint)
 {
-    return checkpoint.store().contains("vocab.tsv");
+    return checkpoint.store().open("vocab.tsv").has_value(); // a server has no list of names to look into
 }
 
 } // namespace posiscope::core

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 
 #include "core/checkpoint/byte_source.h"
 #include "core/checkpoint/file_store.h"
+#include "core/checkpoint/reading_scope.h"
 #include "tests/support/checkpoint_builder.h"
 #include "tests/support/expected_error.h"
 
@@ -44,6 +46,23 @@ class TestByteSource : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void a_run_that_was_stopped_reads_no_more()
+    {
+        const TemporaryFolder folder;
+        const auto source = open_file(folder.write("weights.bin", std::string(10'000'000, 'x')));
+        QVERIFY2(source, tests::failure(source).c_str());
+        std::stop_source stop;
+        RunContext ctx;
+        ctx.stop = stop.get_token();
+        {
+            const ReadingScope scope(ctx);
+            QVERIFY(read_part(**source, 0, 10'000'000));
+            stop.request_stop();
+            QCOMPARE(refusal(read_part(**source, 0, 10), ErrorCode::cancelled, {"weights.bin"}), QString());
+        }
+        QVERIFY(read_part(**source, 0, 10)); // what was stopped is the run, not the file
+    }
+
     void files_are_read_in_ranges()
     {
         const TemporaryFolder folder;

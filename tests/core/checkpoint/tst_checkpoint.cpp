@@ -140,8 +140,12 @@ private Q_SLOTS:
                      QString());
         const auto none = checkpoint->read_rows(table.name, {});
         QVERIFY(none && none->shape() == (Shape{0, 16}));
-        QCOMPARE(refusal(checkpoint->read_rows("embeddings.LayerNorm.bias", rows), ErrorCode::shape_mismatch,
-                         {"embeddings.LayerNorm.bias", "[16]", "matrix"}),
+        // A vector is one row.
+        const auto bias = checkpoint->read_rows("embeddings.LayerNorm.bias", std::vector<std::int64_t>{0});
+        QVERIFY(bias && bias->shape() == (Shape{1, 16}));
+        QCOMPARE(values_of(*bias), values_of(*checkpoint->read("embeddings.LayerNorm.bias")));
+        QCOMPARE(refusal(checkpoint->read_rows("embeddings.LayerNorm.bias", rows),
+                         ErrorCode::invalid_argument, {"embeddings.LayerNorm.bias", "1 rows", "row 5"}),
                  QString());
         QCOMPARE(
             refusal(checkpoint->read_rows("no.such.tensor", rows), ErrorCode::not_found, {"no.such.tensor"}),

@@ -517,6 +517,7 @@ private Q_SLOTS:
         QCOMPARE(list->size(), std::size_t{1});
         QCOMPARE(list->front().name, std::string("org/tiny"));
         QCOMPARE(list->front().family, std::string("bert"));
+        QCOMPARE(list->front().revision, std::string("main"));
         QCOMPARE(list->front().bytes,
                  std::uint64_t{std::filesystem::file_size(model.file("model.safetensors"))});
         for (const std::string& location : {list->front().location, cache.file(snapshot), cache.path()}) {
@@ -524,6 +525,23 @@ private Q_SLOTS:
             QVERIFY2(opened, failure(opened).c_str());
             QCOMPARE((*opened)->display_name(), std::string("org/tiny"));
         }
+        // Another revision is another row; one without weights is none.
+        cache.write("models--org--tiny/refs/pr/1", "cafe\n");
+        cache.write("models--org--tiny/refs/v1.0", "cafe");
+        cache.write("models--org--tiny/snapshots/cafe/model.safetensors",
+                    bytes_of(model.file("model.safetensors")));
+        cache.write("models--org--tiny/snapshots/cafe/config.json", bytes_of(model.file("config.json")));
+        cache.write("models--org--tiny/snapshots/beef/config.json", "{}");
+        const auto several = list_hub_cache(hub_cache_folder(), {});
+        QVERIFY2(several, failure(several).c_str());
+        QCOMPARE(several->size(), std::size_t{2});
+        QCOMPARE((*several)[0].revision, std::string("main"));
+        QCOMPARE((*several)[0].location, cache.file("models--org--tiny"));
+        QCOMPARE((*several)[1].revision, std::string("pr/1, v1.0"));
+        QCOMPARE((*several)[1].location, cache.file("models--org--tiny/snapshots/cafe"));
+        QVERIFY(open_checkpoint((*several)[1].location, {}));
+        std::filesystem::remove_all(cache.file("models--org--tiny/snapshots/cafe"));
+        std::filesystem::remove_all(cache.file("models--org--tiny/snapshots/beef"));
         // Two snapshots and no valid reference: not to be guessed.
         std::filesystem::create_directories(cache.file("models--org--tiny/snapshots/ffff"));
         cache.write("models--org--tiny/refs/main", "../../../etc");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,9 @@
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/reading_scope.h"
 #include "core/checkpoint/remote_store.h"
+#include "core/model/open_model.h"
+#include "core/probe/identical_word_probe.h"
+#include "core/projection/position_vectors.h"
 #include "tests/support/checkpoint_builder.h"
 #include "tests/support/expected_error.h"
 #include "tests/support/range_server.h"
@@ -352,6 +356,128 @@ private Q_SLOTS:
         QVERIFY(!source);
         QCOMPARE(source.error().code, ErrorCode::cancelled);
         QVERIFY(clock.elapsed() < 5'000);
+    }
+
+    void a_slow_download_tells_how_far_it_is_and_can_be_left()
+    {
+        RangeServer server;
+        ServedFile file{numbered_bytes(3'000'000)};
+        file.slow_bytes = 1'000; // a minute for all of it
+        file.slow_from = 32'768;
+        server.serve("/file", file);
+        const auto source = open_one(server, "file");
+        QVERIFY2(source, failure(source).c_str());
+        std::stop_source stop;
+        std::vector<Progress> told;
+        bool told_after_stop = false;
+        RunContext ctx;
+        ctx.stop = stop.get_token();
+        ctx.progress = [&](const Progress& now) {
+            told_after_stop = told_after_stop || stop.stop_requested();
+            told.push_back(now);
+            if (now.done > 0) stop.request_stop();
+        };
+        const ReadingScope scope(ctx);
+        QCOMPARE(refusal(read_text(**source, 100'000, 2'000'000), ErrorCode::cancelled, {"stopped"}),
+                 QString());
+        QVERIFY(!told.empty());
+        QVERIFY(told.front().stage == "download");
+        QCOMPARE(told.back().total, std::size_t{2'000'000});
+        QVERIFY(told.back().done > 0 && told.back().done < 2'000'000);
+        QVERIFY(!told_after_stop);
+        QVERIFY(server.bytes_sent() < 2'000'000);
+    }
+
+    void what_waits_for_the_download_of_another_thread_can_be_left()
+    {
+        RangeServer server;
+        ServedFile file{numbered_bytes(3'000'000)};
+        file.slow_bytes = 1'000;
+        file.slow_from = 32'768;
+        server.serve("/file", file);
+        const auto source = open_one(server, "file");
+        QVERIFY2(source, failure(source).c_str());
+        std::stop_source stop_first, stop_second;
+        std::atomic<bool> first_reads{false}, first_is_done{false};
+        std::thread first([&] {
+            RunContext ctx;
+            ctx.stop = stop_first.get_token();
+            ctx.progress = [&](const Progress& now) { first_reads = first_reads || now.done > 0; };
+            const ReadingScope scope(ctx);
+            const auto text = read_text(**source, 100'000, 2'000'000);
+            first_is_done = true;
+        });
+        while (!first_reads) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        RunContext ctx;
+        ctx.stop = stop_second.get_token();
+        const ReadingScope scope(ctx);
+        std::thread later([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            stop_second.request_stop();
+        });
+        const auto text = read_text(**source, 2'500'000, 100);
+        const bool was_waiting = !first_is_done;
+        stop_first.request_stop();
+        later.join();
+        first.join();
+        QCOMPARE(refusal(text, ErrorCode::cancelled, {"stopped"}), QString());
+        QVERIFY(was_waiting);
+    }
+
+    /// Opening a model, a probe, position vectors and a relative bias: each stops in the middle of a file that never ends.
+    void every_reading_of_a_model_can_be_stopped()
+    {
+        const TemporaryFolder folder;
+        tests::TinyBert sizes;
+        sizes.positions = 4'000;
+        sizes.vocabulary = 2'000;
+        const tests::CheckpointBuilder builder(sizes);
+        builder.write_to(folder);
+        RangeServer server;
+        const auto content = [&](const std::string& name) {
+            std::ifstream in(folder.file(name), std::ios::binary);
+            return std::string(std::istreambuf_iterator<char>(in), {});
+        };
+        ServedFile weights{content("model.safetensors")};
+        weights.slow_bytes = 100;
+        weights.slow_from = 32'768;
+        server.serve("/org/tiny/resolve/main/model.safetensors", weights);
+        server.serve("/org/tiny/resolve/main/config.json", {content("config.json")});
+        ServedFile words{content("vocab.txt")};
+        words.slow_bytes = 1;
+        server.serve("/org/tiny/resolve/main/vocab.txt", words);
+        const TemporaryFolder cache;
+        qputenv("HF_ENDPOINT", QByteArray::fromStdString(server.url()));
+        qputenv("XDG_CACHE_HOME", QByteArray::fromStdString(cache.path()));
+        const auto stopped_at_first_byte = [](const auto& run) {
+            std::stop_source stop;
+            RunContext ctx;
+            ctx.stop = stop.get_token();
+            bool was_told = false;
+            ctx.progress = [&](const Progress& now) {
+                was_told = was_told || (now.stage == "download" && now.done > 0 && now.done < now.total);
+                if (was_told) stop.request_stop();
+            };
+            const auto result = run(ctx);
+            if (!was_told) return QStringLiteral("no progress was told");
+            return refusal(result, ErrorCode::cancelled, {});
+        };
+        QCOMPARE(
+            stopped_at_first_byte([](const RunContext& ctx) { return open_model("hf://org/tiny", ctx); }),
+            QString());
+        words.slow_bytes = 0;
+        server.serve("/org/tiny/resolve/main/vocab.txt", words);
+        const auto model = open_model("hf://org/tiny", {});
+        QVERIFY2(model, failure(model).c_str());
+        const Stack& stack = (*model)->architecture.stacks.front();
+        QCOMPARE(stopped_at_first_byte([&](const RunContext& ctx) {
+                     return run_identical_word_probe(**model, ProbeOptions{}, ctx);
+                 }),
+                 QString());
+        QCOMPARE(stopped_at_first_byte(
+                     [&](const RunContext& ctx) { return read_position_vectors(**model, stack, 0, ctx); }),
+                 QString());
+        qunsetenv("HF_ENDPOINT");
     }
 
     void locations_on_the_hub_are_read_strictly()

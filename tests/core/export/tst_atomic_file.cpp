@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/run_context.h"
 #include "core/export/atomic_file.h"
 
 namespace posiscope::core {
@@ -46,6 +47,27 @@ private Q_SLOTS:
         QCOMPARE(content(path), std::string("\0second\n", 8));
         QVERIFY(write_atomically(path.toStdString(), "").has_value());
         QCOMPARE(content(path), std::string());
+        QCOMPARE(names_in(folder), QStringList{"table.csv"});
+    }
+
+    void what_is_written_in_pieces_is_whole_or_not_there()
+    {
+        QTemporaryDir folder;
+        const QString path = folder.filePath("table.csv");
+        const auto good = write_atomically(path.toStdString(), [](const ByteSink& sink) -> Result<void> {
+            if (auto done = sink("one, "); !done) return done;
+            return sink("two");
+        });
+        QVERIFY(good.has_value());
+        QCOMPARE(content(path), std::string("one, two"));
+        const auto broken_off =
+            write_atomically(path.toStdString(), [](const ByteSink& sink) -> Result<void> {
+                if (auto done = sink("half"); !done) return done;
+                return cancelled_error("the test");
+            });
+        QVERIFY(!broken_off.has_value());
+        QCOMPARE(broken_off.error().code, ErrorCode::cancelled);
+        QCOMPARE(content(path), std::string("one, two"));
         QCOMPARE(names_in(folder), QStringList{"table.csv"});
     }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -10,6 +14,8 @@
 #include <QTest>
 
 #include "core/export/npy.h"
+#include "tests/support/checkpoint_builder.h"
+#include "tests/support/expected_error.h"
 
 namespace posiscope::core {
 namespace {
@@ -220,6 +226,46 @@ private Q_SLOTS:
         QVERIFY(source.has_value());
         QVERIFY(holds(read_npy(**source), {2, 1, 3}, {1.0, 2.0, 3.0, -4.0, static_cast<double>(0.1f), 6.0}));
         QVERIFY(!write_npy(folder.filePath("none/map.npy").toStdString(), tensor).has_value());
+    }
+
+    /// Part by part, and yet the same bytes as at once.
+    void a_tensor_of_a_checkpoint_is_written_as_it_is()
+    {
+        std::vector<float> values(3 * 900'000);
+        for (std::size_t n = 0; n < values.size(); ++n) values[n] = static_cast<float>(n) - 0.5f;
+        const tests::TemporaryFolder folder;
+        folder.write("config.json", "{}");
+        folder.write("model.safetensors",
+                     tests::safetensors_bytes(
+                         {{"m", {3, 1, 900'000}, values}, {"s", {}, {0.25f}}, {"e", {0, 4}, {}}}));
+        const auto opened = open_checkpoint(folder.path(), {});
+        QVERIFY(opened.has_value());
+        const auto bytes_of = [](const std::string& path) {
+            std::ifstream in(path, std::ios::binary);
+            return std::string(std::istreambuf_iterator<char>(in), {});
+        };
+        const std::string path = folder.file("m.npy");
+        QVERIFY(write_tensor_npy(path, **opened, "m", {}).has_value());
+        QVERIFY(bytes_of(path) ==
+                npy_bytes(std::vector<std::int64_t>{3, 1, 900'000}, std::span<const float>(values)));
+        QVERIFY(write_tensor_npy(folder.file("s.npy"), **opened, "s", {}).has_value());
+        QVERIFY(bytes_of(folder.file("s.npy")) ==
+                npy_bytes(std::vector<std::int64_t>{}, std::span<const float>(std::vector<float>{0.25f})));
+        QVERIFY(write_tensor_npy(folder.file("e.npy"), **opened, "e", {}).has_value());
+        QCOMPARE(bytes_of(folder.file("e.npy")).size() % 64, std::size_t{0});
+        QCOMPARE(tests::refusal(write_tensor_npy(path, **opened, "x", {}), ErrorCode::not_found, {"'x'"}),
+                 QString());
+
+        // Stopped in the middle: the old file stays, and nothing lies beside it.
+        const std::string before = bytes_of(path);
+        std::stop_source stop;
+        RunContext ctx;
+        ctx.stop = stop.get_token();
+        ctx.progress = [&](const Progress&) { stop.request_stop(); };
+        QCOMPARE(tests::refusal(write_tensor_npy(path, **opened, "m", ctx), ErrorCode::cancelled, {}),
+                 QString());
+        QVERIFY(bytes_of(path) == before);
+        QCOMPARE(std::distance(std::filesystem::directory_iterator(folder.path()), {}), std::ptrdiff_t{5});
     }
 
     /// Byte for byte what NumPy writes.
