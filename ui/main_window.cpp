@@ -28,6 +28,7 @@
 #include "core/checkpoint/file_store.h"
 #include "core/kernels/thread_pool.h"
 #include "ui/analysis_controller.h"
+#include "ui/choice_command.h"
 #include "ui/convert.h"
 #include "ui/dialogs/about_dialog.h"
 #include "ui/dialogs/text_dialog.h"
@@ -329,6 +330,10 @@ void MainWindow::connectAll()
             [this] { m_controller->setNeeds(m_workspace->needs()); });
     connect(m_workspace, &Workspace::headChosen, this, &MainWindow::takeHead);
     connect(m_workspace, &Workspace::openRequested, this, &MainWindow::chooseFolder);
+    connect(m_workspace, &Workspace::choiceMade, this,
+            [this](Panel* panel, const QVariantMap& before, const QVariantMap& after, const QString& what) {
+                m_controller->undoStack()->push(new ChoiceCommand(panel, before, after, what));
+            });
     connect(m_workspace, &Workspace::failed, m_banner, &ErrorBanner::showError);
     const auto show_layout = [this] {
         const QString id = to_qstring(m_workspace->layoutId());

@@ -240,9 +240,13 @@ ChartFrame draw_chart(FigureCanvas& canvas, const ChartContent& content, const C
         canvas.text({place, label.text, TextAnchor::start, 0.0, false, colors.text});
     }
 
+    for (const ChartLabel& note : content.notes)
+        canvas.text({frame.at(note.x, note.y) + QPointF(0.6 * em, 0.5 * measure.cap_height()), note.text,
+                     TextAnchor::start, 0.0, false, colors.text});
+
     if (content.is_map)
         canvas.frame(area, {colors.faint, thin, false});
-    else if (!content.image.isNull())
+    else if (!content.image.isNull() && !content.image.hasAlphaChannel())
         canvas.frame(area, pen);
     if (numbers) {
         canvas.line(area.bottomLeft(), area.bottomRight(), pen);
