@@ -329,6 +329,7 @@ void MainWindow::connectAll()
     connect(m_workspace, &Workspace::needsChanged, this,
             [this] { m_controller->setNeeds(m_workspace->needs()); });
     connect(m_workspace, &Workspace::headChosen, this, &MainWindow::takeHead);
+    connect(m_workspace, &Workspace::layerChosen, this, &MainWindow::takeLayer);
     connect(m_workspace, &Workspace::openRequested, this, &MainWindow::chooseFolder);
     connect(m_workspace, &Workspace::choiceMade, this,
             [this](Panel* panel, const QVariantMap& before, const QVariantMap& after, const QString& what) {
@@ -516,6 +517,15 @@ void MainWindow::takeHead(int head)
     AnalysisSettings settings = m_controller->settings();
     settings.display.head = head;
     m_controller->change(settings, SettingField::head);
+}
+
+void MainWindow::takeLayer(const QString& stack, int layer)
+{
+    AnalysisSettings settings = m_controller->settings();
+    settings.probe.stack = to_std(stack);
+    settings.probe.layer = layer;
+    if (const OpenEntry* open = m_controller->current()) settings = fitted_settings(settings, *open->model);
+    m_controller->change(settings, SettingField::layer);
 }
 
 /// Steps through mean, head 0, head 1 ... and round again.

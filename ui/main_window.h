@@ -73,6 +73,7 @@ private:
     void takeModel();
     void stepLayer(int step);
     void takeHead(int head);
+    void takeLayer(const QString& stack, int layer);
     void stepHead(int step);
     void nextQuantity();
     void chooseTheme(ThemeChoice theme);

@@ -8,21 +8,10 @@
 #include "core/metrics/metric_list.h"
 #include "core/metrics/quantity.h"
 #include "core/probe/identical_word_probe.h"
+#include "core/session/stack_maps.h"
 
 namespace posiscope::core {
 namespace {
-
-ProbeOptions options_of(const Stack& stack, ProbeOptions options)
-{
-    options.stack = stack.id;
-    if (!stack.has_special_input()) options.variant = InputVariant::plain;
-    if (!stack.has_plain_input()) options.variant = InputVariant::special;
-    options.length = default_length(stack, options.variant, options.length);
-    options.terms = false;
-    options.group_spread = false; // values only
-    options.probabilities = true;
-    return options;
-}
 
 StackLayers metrics_of(const Stack& stack, const std::vector<ProbeResult>& probes,
                        const DisplayOptions& display)
@@ -32,6 +21,8 @@ StackLayers metrics_of(const Stack& stack, const std::vector<ProbeResult>& probe
     out.causal = stack.causal;
     out.values.resize(metric_list().size());
     for (const ProbeResult& probe : probes) {
+        out.words = probe.word_ids.size();
+        out.length = probe.length;
         out.layers.push_back(probe.options.layer);
         out.ways.push_back(probe.way);
         // A stage may have fewer heads than the one that was chosen in another.
@@ -39,8 +30,10 @@ StackLayers metrics_of(const Stack& stack, const std::vector<ProbeResult>& probe
         const PositionMap map = quantity_map(probe, display.quantity, head, display.positions);
         for (std::size_t m = 0; m < out.values.size(); ++m)
             out.values[m].push_back(metric_list()[m].evaluate(map, display.quantity));
-        const AttentionDistance distance =
-            attention_distance(quantity_map(probe, Quantity::probabilities, head, display.positions));
+        const PositionMap probabilities =
+            quantity_map(probe, Quantity::probabilities, head, display.positions);
+        const AttentionDistance distance = attention_distance(probabilities);
+        out.first_position = probabilities.first_position;
         out.distance.push_back(distance.distance);
         out.distance_ratio.push_back(distance.ratio);
     }
@@ -64,7 +57,7 @@ Result<LayerMetrics> compute_layer_metrics(const OpenModel& model, const ProbeOp
         std::vector<int> layers(static_cast<std::size_t>(stack.layers_present));
         std::iota(layers.begin(), layers.end(), 0);
         const auto probes =
-            run_identical_word_probe(model, options_of(stack, options), std::move(layers), ctx);
+            run_identical_word_probe(model, options_for_stack(stack, options), std::move(layers), ctx);
         if (!probes) {
             if (probes.error().code == ErrorCode::cancelled) return probes.error();
             fault = probes.error();

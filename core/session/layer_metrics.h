@@ -16,6 +16,9 @@ namespace posiscope::core {
 struct StackLayers {
     std::string stack; ///< "encoder", "decoder", ...
     bool causal = false;
+    std::size_t words = 0;
+    std::int64_t length = 0;
+    std::size_t first_position = 0;          ///< position in the input of the first query
     std::vector<int> layers;                 ///< those that the file holds, ascending
     std::vector<ProbeWay> ways;              ///< how each was computed
     std::vector<std::vector<double>> values; ///< [metric of metric_list()][layer]; NaN where undefined

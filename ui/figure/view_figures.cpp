@@ -42,27 +42,10 @@ FigureSpec probe_figure(const core::Session& session, std::string_view view_id)
     return spec;
 }
 
-/// A figure of a model's weights.
 FigureSpec weights_figure(const FigureOrigin& origin, std::string_view view_id, const QString& line,
-                          Json settings)
+                          const Json& settings)
 {
-    const core::OpenModel& model = origin.model;
-    Json record;
-    record["program"] = std::string("Posiscope ") + core::version;
-    record["model"] = model.checkpoint->display_name();
-    record["location"] = model.checkpoint->location();
-    record["family"] = model.architecture.family_id;
-    record["stack"] = origin.stack.id;
-    record["scheme"] = origin.stack.scheme_id;
-    record["layer"] = origin.layer;
-    record["view"] = {{"id", std::string(view_id)}, {"settings", std::move(settings)}};
-    FigureSpec spec;
-    spec.provenance_json =
-        QByteArray::fromStdString(record.dump(-1, ' ', true, Json::error_handler_t::replace));
-    spec.title = to_qstring(model.checkpoint->display_name()) + separator + to_qstring(origin.stack.id) +
-                 separator + line;
-    spec.suggested_name = to_qstring(view_id);
-    return spec;
+    return ui::weights_figure(origin, view_id, line, settings.dump(-1, ' ', true, Json::error_handler_t::replace));
 }
 
 Json number(double value)
@@ -106,6 +89,28 @@ std::span<const LabelColumn> label_columns()
 }
 
 } // namespace
+
+FigureSpec weights_figure(const FigureOrigin& origin, std::string_view view_id, const QString& line,
+                          const std::string& settings_json)
+{
+    const core::OpenModel& model = origin.model;
+    Json record;
+    record["program"] = std::string("Posiscope ") + core::version;
+    record["model"] = model.checkpoint->display_name();
+    record["location"] = model.checkpoint->location();
+    record["family"] = model.architecture.family_id;
+    record["stack"] = origin.stack.id;
+    record["scheme"] = origin.stack.scheme_id;
+    record["layer"] = origin.layer;
+    record["view"] = {{"id", std::string(view_id)}, {"settings", Json::parse(settings_json, nullptr, false)}};
+    FigureSpec spec;
+    spec.provenance_json =
+        QByteArray::fromStdString(record.dump(-1, ' ', true, Json::error_handler_t::replace));
+    spec.title = to_qstring(model.checkpoint->display_name()) + separator + to_qstring(origin.stack.id) +
+                 separator + line;
+    spec.suggested_name = to_qstring(view_id);
+    return spec;
+}
 
 HeatmapContent attention_heatmap_content(const core::Session& session, std::optional<ColorMapId> map,
                                          std::optional<ScaleKind> scale)
@@ -276,7 +281,7 @@ FigureSpec position_similarity_figure(const FigureOrigin& origin, const core::Po
     Json settings{{"shows", std::string(shown.id)}, {"source", vectors.source}};
     if (shown.id == "similarity") settings["similarity"] = dot ? "dot" : "cosine";
     FigureSpec spec =
-        weights_figure(origin, "position_similarity", to_qstring(vectors.source), std::move(settings));
+        weights_figure(origin, "position_similarity", to_qstring(vectors.source), settings);
     if (shown.id == "norms")
         spec.content = norms_chart(vectors, similarity);
     else if (shown.id == "singular_values")
@@ -304,7 +309,7 @@ FigureSpec relative_bias_figure(const FigureOrigin& origin, const core::Relative
     if (!bias.notes.empty()) settings["notes"] = bias.notes;
     QString line = to_qstring(bias.scheme) + separator + white_band_line(bias.white_band);
     if (is_map) line += separator + head_label(head, static_cast<std::int64_t>(bias.heads.size()));
-    FigureSpec spec = weights_figure(origin, "relative_bias", line, std::move(settings));
+    FigureSpec spec = weights_figure(origin, "relative_bias", line, settings);
     if (is_map) {
         spec.content = relative_bias_content(bias, head);
         spec.suggested_name += QStringLiteral("_map");
@@ -325,7 +330,7 @@ FigureSpec image_grid_figure(const FigureOrigin& origin, const core::ImageGrid& 
         origin, "image_grid",
         to_qstring(grid.source) + separator +
             translated("%1 x %2 patches").arg(grid.grid.rows).arg(grid.grid.cols),
-        std::move(settings));
+        settings);
     spec.content = image_grid_chart(grid);
     return spec;
 }

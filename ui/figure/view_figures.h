@@ -4,6 +4,8 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "core/metrics/metric_table.h"
@@ -41,6 +43,10 @@ struct FigureOrigin {
     const core::Stack& stack;
     int layer = 0;
 };
+
+/// A figure of such a view without its content: title, name and provenance.
+FigureSpec weights_figure(const FigureOrigin& origin, std::string_view view_id, const QString& line,
+                          const std::string& settings_json);
 
 FigureSpec position_map_figure(const FigureOrigin& origin, const core::PositionVectors& vectors,
                                const core::TsneResult& map, bool joined = true);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <QEvent>
+#include <QFontMetricsF>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QWheelEvent>
@@ -96,6 +97,7 @@ void ChartPlot::paintEvent(QPaintEvent*)
 {
     if (m_picture.isNull()) drawPicture();
     QPainter painter(this);
+    if (!isEnabled()) painter.setOpacity(0.45); // a picture that belongs to older settings
     painter.drawPixmap(0, 0, m_picture);
     if (m_content.empty()) return;
     const PlotColors colors = plot_colors(palette());
@@ -111,13 +113,42 @@ void ChartPlot::paintEvent(QPaintEvent*)
     for (const QPointF& ring : m_rings) painter.drawEllipse(placeOf(ring.x(), ring.y()), 7.0, 7.0);
     if (m_readout.isEmpty()) return;
     painter.setClipping(false);
-    const QRectF text =
-        painter.boundingRect(area.adjusted(6, 4, -6, -4), Qt::AlignRight | Qt::AlignTop, m_readout);
+    const QRectF text = readoutPlace(painter, area);
     QColor back = colors.background;
     back.setAlphaF(0.85F);
     painter.fillRect(text.adjusted(-3, -2, 3, 2), back);
     painter.setPen(colors.text);
-    painter.drawText(text, Qt::AlignRight | Qt::AlignTop, m_readout);
+    painter.drawText(text, Qt::AlignCenter, m_readout);
+}
+
+/// The corner of the plot where the line of text hides the fewest curves.
+QRectF ChartPlot::readoutPlace(const QPainter& painter, const QRectF& area) const
+{
+    const QRectF inside = area.adjusted(6, 4, -6, -4);
+    QSizeF size = QFontMetricsF(painter.font()).size(Qt::TextSingleLine, m_readout);
+    size.setWidth(std::min(size.width(), inside.width()));
+    std::optional<QRectF> best;
+    int fewest = 0;
+    for (const bool bottom : {false, true})
+        for (const bool left : {false, true}) {
+            const QRectF corner(QPointF(left ? inside.left() : inside.right() - size.width(),
+                                        bottom ? inside.bottom() - size.height() : inside.top()),
+                                size);
+            int hidden = 0;
+            for (const ChartSeries& series : m_content.series)
+                for (std::size_t k = 0; k < series.x.size(); ++k) {
+                    const QPointF here = placeOf(series.x[k], series.y[k]);
+                    // A line between two points passes through the middle as well.
+                    const QPointF middle =
+                        k == 0 ? here : 0.5 * (here + placeOf(series.x[k - 1], series.y[k - 1]));
+                    hidden += corner.contains(here) || corner.contains(middle) ? 1 : 0;
+                }
+            if (!best || hidden < fewest) {
+                best = corner;
+                fewest = hidden;
+            }
+        }
+    return *best;
 }
 
 void ChartPlot::resizeEvent(QResizeEvent*)
@@ -193,6 +224,8 @@ void ChartPlot::changeEvent(QEvent* event)
 {
     if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) {
         m_picture = QPixmap();
+        update();
+    } else if (event->type() == QEvent::EnabledChange) {
         update();
     }
     QWidget::changeEvent(event);

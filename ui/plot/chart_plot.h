@@ -65,6 +65,7 @@ protected:
 private:
     [[nodiscard]] double pixelsPerPoint() const;
     void drawPicture();
+    [[nodiscard]] QRectF readoutPlace(const QPainter& painter, const QRectF& area) const;
 
     ChartContent m_content;
     ChartFrame m_frame; ///< in points

@@ -64,6 +64,8 @@ Q_SIGNALS:
     void viewWanted(const QString& id);
     /// A head was picked here: the settings should take it.
     void headChosen(int head);
+    /// A layer was picked here.
+    void layerChosen(const QString& stack, int layer);
     /// A write failed.
     void failed(const posiscope::core::Error& error, const QString& subject);
 };

@@ -118,6 +118,15 @@ void PositionView::exportShown()
     dialog->open();
 }
 
+void PositionView::describe(FigureSpec& spec, std::string_view view_id,
+                            const std::string& settings_json) const
+{
+    FigureSpec described = weights_figure(origin(), view_id, {}, settings_json);
+    described.content = std::move(spec.content);
+    described.title = contextLine();
+    spec = std::move(described);
+}
+
 QString PositionView::message() const
 {
     return m_has_picture ? QString() : m_message->text();

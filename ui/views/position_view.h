@@ -61,6 +61,8 @@ protected:
     void showError(const core::Error& error);
     /// Says why this view has nothing to show of the stack, and proposes the first of the views that do.
     void showLack(const std::string& lack, std::initializer_list<std::string_view> instead);
+    /// The spec's provenance, title and name.
+    void describe(FigureSpec& spec, std::string_view view_id, const std::string& settings_json) const;
     /// Of the picture, which may belong to an older session while a newer one is worked on; canExport() must hold.
     [[nodiscard]] FigureOrigin origin() const;
     [[nodiscard]] bool hasPicture() const { return m_has_picture; }

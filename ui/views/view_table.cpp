@@ -10,11 +10,13 @@
 #include "ui/convert.h"
 #include "ui/views/attention_heatmap_view.h"
 #include "ui/views/image_grid_view.h"
+#include "ui/views/layer_metrics_view.h"
 #include "ui/views/metric_table_view.h"
 #include "ui/views/offset_profile_view.h"
 #include "ui/views/position_map_view.h"
 #include "ui/views/position_similarity_view.h"
 #include "ui/views/relative_bias_view.h"
+#include "ui/views/stack_comparison_view.h"
 
 namespace posiscope::ui {
 namespace {
@@ -170,6 +172,34 @@ std::span<const ViewRow> view_table()
                 QT_TRANSLATE_NOOP("views",
                                   "Dosovitskiy et al., “An Image is Worth 16x16 Words”, ICLR 2021, fig. 7."),
                 false, has_model, create<ImageGridView>},
+        ViewRow{
+            "layer_metrics", QT_TRANSLATE_NOOP("views", "Layers"),
+            QT_TRANSLATE_NOOP("views", "A property metric of every layer, one line for each stack, from one "
+                                       "pass of the probe through the "
+                                       "whole network; or how far each query looks, Σ p(j) |i − j|, a line "
+                                       "for each layer, also as the "
+                                       "ratio to a row that looks at all its keys alike."),
+            QT_TRANSLATE_NOOP(
+                "views",
+                "A line that rises means that deeper layers keep the property less. The ring is the layer of "
+                "the "
+                "settings; a click on another one goes there. Where positions act on queries and keys alone, "
+                "identical words stay identical and only the scheme's own effect of the offset can show."),
+            wang, false, has_model, create<LayerMetricsView>},
+        ViewRow{"stack_comparison", QT_TRANSLATE_NOOP("views", "Stacks"),
+                QT_TRANSLATE_NOOP(
+                    "views",
+                    "The two stacks of a model side by side on the same words: their maps on one colour "
+                    "scale with the "
+                    "numbers that tell them apart, and how far each query looks, Σ p(j) |i − j|, also as the "
+                    "ratio to "
+                    "a row that looks at all its keys alike. A stack with fewer layers shows its last."),
+                QT_TRANSLATE_NOOP("views", "The paper saw that decoders attend to the first positions and "
+                                           "look farther later on, and that the "
+                                           "encoder of a translation model attends more to following words "
+                                           "(a negative direction balance). A "
+                                           "decoder's future does not exist, so its balance is not defined."),
+                wang, false, has_model, create<StackComparisonView>},
     };
     return rows;
 }

@@ -194,6 +194,7 @@ void Panel::setView(std::string_view view_id)
     connect(m_view, &AnalysisView::needsChanged, this, &Panel::needsChanged);
     connect(m_view, &AnalysisView::contextChanged, this, &Panel::showContext);
     connect(m_view, &AnalysisView::headChosen, this, &Panel::headChosen);
+    connect(m_view, &AnalysisView::layerChosen, this, &Panel::layerChosen);
     connect(m_view, &AnalysisView::failed, this, &Panel::failed);
     connect(m_view, &AnalysisView::workChanged, this, &Panel::showState);
     connect(m_view, &AnalysisView::progressed, this, [this](const QString& stage, qulonglong done, qulonglong total) {

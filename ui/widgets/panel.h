@@ -71,6 +71,7 @@ Q_SIGNALS:
     void needsChanged();
     void openRequested();
     void headChosen(int head);
+    void layerChosen(const QString& stack, int layer);
     /// A person chose something in the view: `before` and `after` are its choices(), `what` names it.
     void choiceMade(const QVariantMap& before, const QVariantMap& after, const QString& what);
     void failed(const posiscope::core::Error& error, const QString& subject);

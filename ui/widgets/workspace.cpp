@@ -54,6 +54,7 @@ Workspace::Workspace(SharedCursor* cursor, QWidget* parent)
                 [this, panel] { fill(m_filled == panel ? nullptr : panel); });
         connect(panel, &Panel::needsChanged, this, &Workspace::needsChanged);
         connect(panel, &Panel::headChosen, this, &Workspace::headChosen);
+        connect(panel, &Panel::layerChosen, this, &Workspace::layerChosen);
         connect(panel, &Panel::choiceMade, this,
                 [this, panel](const QVariantMap& before, const QVariantMap& after, const QString& what) {
                     Q_EMIT choiceMade(panel, before, after, what);

@@ -59,6 +59,7 @@ Q_SIGNALS:
     void layoutChanged();
     void openRequested();
     void headChosen(int head);
+    void layerChosen(const QString& stack, int layer);
     /// As Panel::choiceMade.
     void choiceMade(posiscope::ui::Panel* panel, const QVariantMap& before, const QVariantMap& after,
                     const QString& what);

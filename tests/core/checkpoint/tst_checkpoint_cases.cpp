@@ -14,6 +14,7 @@
 
 #include <unistd.h>
 
+#include <QFloat16> // JSON asks what it can become
 #include <QTest>
 
 #include <nlohmann/json.hpp>

@@ -3,6 +3,7 @@
 #include <limits>
 #include <string>
 
+#include <QFloat16> // JSON asks what it can become
 #include <QTest>
 
 #include <nlohmann/json.hpp>

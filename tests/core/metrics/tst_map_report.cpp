@@ -2,6 +2,7 @@
 // The JSON of a probe's metrics; that of single maps is held against the reference in tst_reference_cases.
 #include <string>
 
+#include <QFloat16> // JSON asks what it can become
 #include <QTest>
 
 #include <nlohmann/json.hpp>

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include <QFloat16> // JSON asks what it can become
 #include <QFile>
 #include <QIODevice>
 #include <QTest>

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include <QFloat16> // JSON asks what it can become
 #include <QFile>
 #include <QIODevice>
 #include <QTest>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every family of the table against the golden maps of a tiny checkpoint made with its reference implementation.
+#include <QFloat16> // JSON asks what it can become
 #include <QTest>
 
 #include <algorithm>

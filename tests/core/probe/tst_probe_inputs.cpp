@@ -9,6 +9,7 @@
 #include "core/model/engine.h"
 #include "core/probe/identical_word_probe.h"
 #include "core/session/layer_metrics.h"
+#include "core/session/stack_maps.h"
 
 using namespace posiscope::core;
 
@@ -189,6 +190,37 @@ private Q_SLOTS:
             const double in_curve = metrics->stacks.back().values[m][1];
             QVERIFY((std::isnan(alone) && std::isnan(in_curve)) || alone == in_curve);
         }
+    }
+
+    void stacks_stand_side_by_side()
+    {
+        const auto model = family("marian");
+        ProbeOptions options;
+        options.length = 9;
+        options.words.count = 4;
+        options.layer = 7; // beyond both: each shows its last
+        const auto maps = compute_stack_maps(*model, options, {}, {});
+        QVERIFY(maps);
+        QCOMPARE(maps->stacks.size(), std::size_t{2});
+        QVERIFY(!maps->stacks[0].causal && maps->stacks[1].causal);
+        options.stack = "decoder";
+        options.layer = maps->stacks[1].layer;
+        const auto one = run_identical_word_probe(*model, options, {});
+        QVERIFY(one);
+        const PositionMap map =
+            quantity_map(*one, Quantity::constants_removed, mean_of_heads, PositionChoice::all);
+        for (std::size_t k = 0; k < map.values.size(); ++k)
+            QVERIFY(map.values[k] == maps->stacks[1].map.values[k] ||
+                    (std::isnan(map.values[k]) && std::isnan(maps->stacks[1].map.values[k])));
+        QCOMPARE(maps->stacks[1].distance.distance.front(), 0.0); // the first query sees itself alone
+
+        std::stop_source source;
+        RunContext ctx;
+        ctx.stop = source.get_token();
+        source.request_stop();
+        const auto stopped = compute_stack_maps(*model, options, {}, ctx);
+        QVERIFY(!stopped);
+        QCOMPARE(stopped.error().code, ErrorCode::cancelled);
     }
 
     void metrics_by_layer_stop_when_asked()

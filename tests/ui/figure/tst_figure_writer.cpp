@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <QFloat16> // JSON asks what it can become
 #include <QFile>
 #include <QRegularExpression>
 #include <QSvgRenderer>

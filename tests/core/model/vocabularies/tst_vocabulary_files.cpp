@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <QFloat16> // JSON asks what it can become
 #include <QTest>
 
 #include <nlohmann/json.hpp>

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <array>
+
+#include "core/session/stack_maps.h"
+#include "ui/views/position_view.h"
+
+class QComboBox;
+class QLabel;
+
+namespace posiscope::ui {
+
+class ChartPlot;
+class HeatmapPlot;
+
+/// How far each query looks in every stack, against its position.
+/// @param ratio  to a uniform row over the same keys
+ChartContent stack_distance_chart(const core::StackMaps& found, bool ratio);
+
+/// The two stacks of a model side by side: their maps on one colour scale, how far each query looks, and the numbers
+/// that tell a decoder from an encoder.
+class StackComparisonView : public PositionView {
+    Q_OBJECT
+
+public:
+    explicit StackComparisonView(QWidget* parent = nullptr);
+
+    void setSession(std::shared_ptr<const core::Session> session) override;
+    [[nodiscard]] QString contextLine() const override;
+    [[nodiscard]] FigureSpec figure() const override;
+    [[nodiscard]] QVariantMap choices() const override;
+    void setChoices(const QVariantMap& choices) override;
+
+    [[nodiscard]] QComboBox* shownBox() const { return m_shown; }
+    [[nodiscard]] HeatmapPlot* map(std::size_t stack) const { return m_maps.at(stack); }
+    [[nodiscard]] ChartPlot* distancePlot() const { return m_distance; }
+    [[nodiscard]] QLabel* numbers() const { return m_numbers; }
+
+protected:
+    void compute() override;
+    void showCursor() override;
+    [[nodiscard]] QString pictureLine() const override;
+
+private:
+    struct Wish {
+        std::shared_ptr<const core::OpenModel> model;
+        core::ProbeOptions probe;
+        core::DisplayOptions display;
+        bool operator==(const Wish&) const = default;
+    };
+
+    void show();
+    [[nodiscard]] QString numbersHtml() const;
+
+    std::shared_ptr<const core::Session> m_session;
+    Wish m_wish;
+    std::shared_ptr<const core::StackMaps> m_found;
+    QComboBox* m_shown;
+    QComboBox* m_scale;
+    QWidget* m_pair;
+    std::array<QLabel*, 2> m_names;
+    std::array<HeatmapPlot*, 2> m_maps;
+    ChartPlot* m_distance;
+    QLabel* m_numbers;
+};
+
+} // namespace posiscope::ui
