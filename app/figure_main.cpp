@@ -137,9 +137,10 @@ void add_arguments(CLI::App& program, FigureArguments& arguments)
         ->check(CLI::IsMember({"pca", "random"}))
         ->capture_default_str();
     program.add_flag("--dot", arguments.dot, "Position similarity: dot product in place of the cosine");
-    program.add_option("--show", arguments.part,
-                       "Of position_similarity: similarity, norms, singular_values or spectrum; of relative_bias: "
-                       "curves or map");
+    program.add_option(
+        "--show", arguments.part,
+        "Of position_similarity: similarity, norms, singular_values or spectrum; of relative_bias: "
+        "curves or map");
     program.add_flag("--title", arguments.title, "Draw a title (captions are for papers)");
     program.add_option("--letter", arguments.letter, "Letter of the panel: a is drawn as (a)")
         ->check([](const std::string& text) -> std::string {

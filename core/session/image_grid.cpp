@@ -64,8 +64,8 @@ Result<ImageGrid> from_vectors(const OpenModel& model, const Stack& stack, const
     for (const RowRole role : {RowRole::special, RowRole::used})
         for (std::size_t row = 0; row < vectors->count(); ++row)
             if (vectors->roles[row] == role) rows.push_back(row);
-    const auto specials = static_cast<std::size_t>(
-        std::count(vectors->roles.begin(), vectors->roles.end(), RowRole::special));
+    const auto specials =
+        static_cast<std::size_t>(std::count(vectors->roles.begin(), vectors->roles.end(), RowRole::special));
     if (rows.size() != specials + patches)
         return wrong_count(model, rows.size() - specials, "position vectors", out.grid);
     const std::int64_t features = vectors->vectors.dim(1);
@@ -120,11 +120,12 @@ std::string lack_of_image_grid(const Stack& stack)
                                : "the " + stack.id + " reads no image: there is no grid of patches";
 }
 
-Result<ImageGrid> read_image_grid(const OpenModel& model, const Stack& stack, int layer, const RunContext& ctx)
+Result<ImageGrid> read_image_grid(const OpenModel& model, const Stack& stack, int layer,
+                                  const RunContext& ctx)
 {
     if (const std::string lack = lack_of_image_grid(stack); !lack.empty())
-        return Error{ErrorCode::unsupported_model,
-                     in_quotes(model.checkpoint->display_name()) + ": " + lack, "image grid"};
+        return Error{ErrorCode::unsupported_model, in_quotes(model.checkpoint->display_name()) + ": " + lack,
+                     "image grid"};
     if (stack.position_table.empty() && stack.grid_bias) return from_bias(model, stack, layer, ctx);
     return from_vectors(model, stack, ctx);
 }
@@ -132,12 +133,12 @@ Result<ImageGrid> read_image_grid(const OpenModel& model, const Stack& stack, in
 std::optional<GridMetrics> attention_grid_metrics(const ProbeResult& probe, Quantity quantity, int head)
 {
     if (probe.grid_rows < 1) return std::nullopt;
-    const PositionMap map = quantity_map(probe, quantity, head,
-                                         probe.special_positions.empty() ? PositionChoice::all
-                                                                         : PositionChoice::without_first);
+    const PositionMap map =
+        quantity_map(probe, quantity, head,
+                     probe.special_positions.empty() ? PositionChoice::all : PositionChoice::without_first);
     if (map.length == 0) return std::nullopt;
-    return metrics_of(map, {static_cast<std::size_t>(probe.grid_rows),
-                            static_cast<std::size_t>(probe.grid_columns)});
+    return metrics_of(
+        map, {static_cast<std::size_t>(probe.grid_rows), static_cast<std::size_t>(probe.grid_columns)});
 }
 
 } // namespace posiscope::core

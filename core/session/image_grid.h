@@ -43,14 +43,15 @@ struct ImageGrid {
     PositionMap map; ///< over the patches; first_position is the position of the first of them
     std::vector<PrefixSimilarity> prefixes; ///< of vectors; a bias has none
     GridMetrics metrics;                    ///< of `map`
-    std::string source; ///< as PositionVectors::source or RelativeBias::scheme
+    std::string source;                     ///< as PositionVectors::source or RelativeBias::scheme
 };
 
 /// Compares the position vectors of a stack's patches, or where they have none reads the bias between them.
 /// @param layer  of a bias
 /// @error unsupported_model (no image: the sentence says so), shape_mismatch, and what read_position_vectors and
 ///        read_relative_bias give
-Result<ImageGrid> read_image_grid(const OpenModel& model, const Stack& stack, int layer, const RunContext& ctx);
+Result<ImageGrid> read_image_grid(const OpenModel& model, const Stack& stack, int layer,
+                                  const RunContext& ctx);
 
 /// The two-dimensional metrics of a probe's attention, class token and its kin left out; nothing where the probe is not
 /// one of an image.

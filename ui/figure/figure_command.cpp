@@ -188,7 +188,8 @@ std::span<const FigureView> figure_views()
         FigureView{"offset_profile", lacks_nothing, nullptr, true, draw_profile},
         FigureView{"metric_table", lacks_nothing, nullptr, true, draw_metrics},
         FigureView{"position_map", core::lack_of_position_vectors, nullptr, false, draw_map},
-        FigureView{"position_similarity", core::lack_of_position_vectors, similarity_parts, false, draw_similarity},
+        FigureView{"position_similarity", core::lack_of_position_vectors, similarity_parts, false,
+                   draw_similarity},
         FigureView{"relative_bias", core::lack_of_relative_bias, relative_bias_parts, true, draw_bias},
         FigureView{"image_grid", core::lack_of_image_grid, nullptr, false, draw_grid},
     };
@@ -202,10 +203,11 @@ Result<void> check_part(const FigureView& view, const std::string& part)
     if (view.parts != nullptr)
         for (const ShownPart& row : view.parts()) known.emplace_back(row.id);
     if (std::find(known.begin(), known.end(), part) != known.end()) return {};
-    return Error{ErrorCode::invalid_argument,
-                 std::string(view.id) + " does not show " + core::in_quotes(part) +
-                     (known.empty() ? ": it shows one thing only" : ": it shows " + core::join_for_message(known)),
-                 "figure"};
+    return Error{
+        ErrorCode::invalid_argument,
+        std::string(view.id) + " does not show " + core::in_quotes(part) +
+            (known.empty() ? ": it shows one thing only" : ": it shows " + core::join_for_message(known)),
+        "figure"};
 }
 
 int refuse(const Error& error)
@@ -236,8 +238,8 @@ Result<FigureSpec> make_figure_spec(const std::shared_ptr<const core::OpenModel>
                                     const core::RunContext& ctx)
 {
     const auto views = figure_views();
-    const auto view =
-        std::find_if(views.begin(), views.end(), [&](const FigureView& row) { return row.id == request.view; });
+    const auto view = std::find_if(views.begin(), views.end(),
+                                   [&](const FigureView& row) { return row.id == request.view; });
     if (view == views.end())
         return Error{ErrorCode::invalid_argument,
                      "there is no view " + core::in_quotes(request.view) + " to draw: views are " +
@@ -248,8 +250,8 @@ Result<FigureSpec> make_figure_spec(const std::shared_ptr<const core::OpenModel>
     Result<core::ProbeOptions> options = request.probe_options(*model, about_options);
     if (!options) return options.error();
     if (view->has_length) warnings.insert(warnings.end(), about_options.begin(), about_options.end());
-    FigureSource source{model,   model->architecture.find_stack(options->stack), *std::move(options), request,
-                        warnings, ctx};
+    FigureSource source{
+        model, model->architecture.find_stack(options->stack), *std::move(options), request, warnings, ctx};
     const std::string name = core::in_quotes(model->checkpoint->display_name());
     if (source.stack == nullptr) {
         std::vector<std::string> known;

@@ -35,8 +35,9 @@ struct FigureRequest {
     bool pca = false;                             ///< position map: principal components instead of t-SNE
     core::TsneOptions tsne;
     core::SimilarityKind similarity = core::SimilarityKind::cosine;
-    std::optional<std::int64_t> vectors; ///< rows of computed position vectors; nothing: as the window has them
-    std::string part;                    ///< similarity_parts() or relative_bias_parts(); empty: the first
+    std::optional<std::int64_t>
+        vectors;      ///< rows of computed position vectors; nothing: as the window has them
+    std::string part; ///< similarity_parts() or relative_bias_parts(); empty: the first
     FigureOptions options;
 };
 

@@ -146,7 +146,7 @@ void draw_table(FigureCanvas& canvas, const TableContent& content, const FigureF
     }
     if (frame.has_note)
         write(left, y - 1.2 * frame.gap + 0.25 * frame.line + ascent, content.note, TextAnchor::start,
-              error_scale * scale);
+              std::min(error_scale * scale, (right - left) / std::max(measure.width(content.note), 1.0)));
 }
 
 } // namespace posiscope::ui

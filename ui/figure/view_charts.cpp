@@ -44,9 +44,8 @@ ChartContent curve_chart(std::vector<double> x, std::vector<double> y, const QSt
 
 ColorScale grid_scale(const core::ImageGrid& grid)
 {
-    const ColorDefaults colors = default_colors(grid.kind == core::ImageGridKind::bias
-                                                    ? MapMeaning::signed_difference
-                                                    : MapMeaning::magnitude);
+    const ColorDefaults colors = default_colors(
+        grid.kind == core::ImageGridKind::bias ? MapMeaning::signed_difference : MapMeaning::magnitude);
     if (grid.prefixes.empty()) return make_color_scale(grid.map, colors.map, colors.kind);
     // One scale for all: the tokens before the patches have their place on it.
     core::PositionMap before;
@@ -170,10 +169,9 @@ ChartContent singular_values_chart(const core::PositionSimilarity& similarity)
         const std::size_t at =
             std::min(similarity.singular_values.size(), std::max<std::size_t>(dimension, 1)) - 1;
         chart.edges.push_back(static_cast<double>(dimension));
-        chart.labels.push_back({static_cast<double>(dimension), similarity.singular_values[at],
-                                translated("%1 %: %2")
-                                    .arg(100.0 * core::dimension_shares[which])
-                                    .arg(dimension)});
+        chart.labels.push_back(
+            {static_cast<double>(dimension), similarity.singular_values[at],
+             translated("%1 %: %2").arg(100.0 * core::dimension_shares[which]).arg(dimension)});
     }
     return chart;
 }
@@ -263,8 +261,8 @@ ChartContent image_grid_chart(const core::ImageGrid& grid)
         for (int row = 0; row < rows; ++row) {
             auto* line = reinterpret_cast<QRgb*>(image.scanLine(top + row)) + left;
             for (int column = 0; column < columns; ++column)
-                line[column] = scale.color(
-                    value_between(grid, patch, static_cast<std::size_t>(row * columns + column)));
+                line[column] =
+                    scale.color(value_between(grid, patch, static_cast<std::size_t>(row * columns + column)));
         }
     }
     ChartContent chart = image_chart(grid, std::move(image), scale);
@@ -283,9 +281,9 @@ ChartContent image_patch_chart(const core::ImageGrid& grid, std::size_t patch)
     QImage image(columns, rows, QImage::Format_RGB32);
     for (int row = 0; row < rows; ++row)
         for (int column = 0; column < columns; ++column)
-            image.setPixel(column, row,
-                           scale.color(value_between(grid, patch,
-                                                     static_cast<std::size_t>(row * columns + column))));
+            image.setPixel(
+                column, row,
+                scale.color(value_between(grid, patch, static_cast<std::size_t>(row * columns + column))));
     return image_chart(grid, std::move(image), scale);
 }
 

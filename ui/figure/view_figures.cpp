@@ -42,10 +42,11 @@ FigureSpec probe_figure(const core::Session& session, std::string_view view_id)
     return spec;
 }
 
-FigureSpec weights_figure(const FigureOrigin& origin, std::string_view view_id, const QString& line,
-                          const Json& settings)
+FigureSpec described_figure(const FigureOrigin& origin, std::string_view view_id, const QString& line,
+                            const Json& settings)
 {
-    return ui::weights_figure(origin, view_id, line, settings.dump(-1, ' ', true, Json::error_handler_t::replace));
+    return weights_figure(origin, view_id, line,
+                          settings.dump(-1, ' ', true, Json::error_handler_t::replace));
 }
 
 Json number(double value)
@@ -201,9 +202,8 @@ FigureSpec metric_table_figure(const core::Session& session, const core::MetricT
 
 QString tsne_line(const core::TsneResult& map, std::size_t vectors)
 {
-    QString line = translated("t-SNE, perplexity %1, %2 iterations")
-                       .arg(map.perplexity, 0, 'g', 4)
-                       .arg(map.iterations);
+    QString line =
+        translated("t-SNE, perplexity %1, %2 iterations").arg(map.perplexity, 0, 'g', 4).arg(map.iterations);
     line += std::isfinite(map.divergence) ? translated(", KL %1").arg(map.divergence, 0, 'f', 3)
                                           : translated(", stopped");
     if (map.perplexity < map.options.perplexity)
@@ -215,16 +215,16 @@ QString tsne_line(const core::TsneResult& map, std::size_t vectors)
 
 QString white_band_line(const core::WhiteBand& band)
 {
-    return band.width > 0.0 ? translated("white band %1 to %2, depth %3")
-                                  .arg(fixed_text(band.first, 0), fixed_text(band.last, 0),
-                                       fixed_text(band.depth, 2))
-                            : translated("no white band");
+    return band.width > 0.0
+               ? translated("white band %1 to %2, depth %3")
+                     .arg(fixed_text(band.first, 0), fixed_text(band.last, 0), fixed_text(band.depth, 2))
+               : translated("no white band");
 }
 
 FigureSpec position_map_figure(const FigureOrigin& origin, const core::PositionVectors& vectors,
                                const core::TsneResult& map, bool joined)
 {
-    FigureSpec spec = weights_figure(
+    FigureSpec spec = described_figure(
         origin, "position_map", to_qstring(vectors.source) + separator + tsne_line(map, vectors.count()),
         {{"method", "tsne"},
          {"source", vectors.source},
@@ -240,7 +240,7 @@ FigureSpec position_map_figure(const FigureOrigin& origin, const core::PositionV
 FigureSpec position_map_figure(const FigureOrigin& origin, const core::PositionVectors& vectors,
                                const core::PcaMap& map, bool joined)
 {
-    FigureSpec spec = weights_figure(
+    FigureSpec spec = described_figure(
         origin, "position_map", to_qstring(vectors.source) + separator + translated("principal components"),
         {{"method", "pca"}, {"source", vectors.source}, {"variance_share", map.variance_share}});
     spec.content = position_map_chart(vectors, map.points.x, map.points.y, joined);
@@ -269,7 +269,8 @@ std::span<const ShownPart> relative_bias_parts()
 
 const ShownPart& find_part(std::span<const ShownPart> parts, std::string_view id)
 {
-    const auto found = std::find_if(parts.begin(), parts.end(), [&](const ShownPart& part) { return part.id == id; });
+    const auto found =
+        std::find_if(parts.begin(), parts.end(), [&](const ShownPart& part) { return part.id == id; });
     return found == parts.end() ? parts.front() : *found;
 }
 
@@ -280,8 +281,7 @@ FigureSpec position_similarity_figure(const FigureOrigin& origin, const core::Po
     const bool dot = similarity.options.kind == core::SimilarityKind::dot;
     Json settings{{"shows", std::string(shown.id)}, {"source", vectors.source}};
     if (shown.id == "similarity") settings["similarity"] = dot ? "dot" : "cosine";
-    FigureSpec spec =
-        weights_figure(origin, "position_similarity", to_qstring(vectors.source), settings);
+    FigureSpec spec = described_figure(origin, "position_similarity", to_qstring(vectors.source), settings);
     if (shown.id == "norms")
         spec.content = norms_chart(vectors, similarity);
     else if (shown.id == "singular_values")
@@ -294,8 +294,8 @@ FigureSpec position_similarity_figure(const FigureOrigin& origin, const core::Po
     return spec;
 }
 
-FigureSpec relative_bias_figure(const FigureOrigin& origin, const core::RelativeBias& bias, std::string_view part,
-                                int head)
+FigureSpec relative_bias_figure(const FigureOrigin& origin, const core::RelativeBias& bias,
+                                std::string_view part, int head)
 {
     const ShownPart& shown = find_part(relative_bias_parts(), part);
     const bool is_map = shown.id == "map";
@@ -309,7 +309,7 @@ FigureSpec relative_bias_figure(const FigureOrigin& origin, const core::Relative
     if (!bias.notes.empty()) settings["notes"] = bias.notes;
     QString line = to_qstring(bias.scheme) + separator + white_band_line(bias.white_band);
     if (is_map) line += separator + head_label(head, static_cast<std::int64_t>(bias.heads.size()));
-    FigureSpec spec = weights_figure(origin, "relative_bias", line, settings);
+    FigureSpec spec = described_figure(origin, "relative_bias", line, settings);
     if (is_map) {
         spec.content = relative_bias_content(bias, head);
         spec.suggested_name += QStringLiteral("_map");
@@ -326,11 +326,11 @@ FigureSpec image_grid_figure(const FigureOrigin& origin, const core::ImageGrid& 
                   {"shows", std::string(core::image_grid_kind_name(grid.kind))},
                   {"source", grid.source},
                   {"metrics", grid_metrics_json(grid.metrics)}};
-    FigureSpec spec = weights_figure(
-        origin, "image_grid",
-        to_qstring(grid.source) + separator +
-            translated("%1 x %2 patches").arg(grid.grid.rows).arg(grid.grid.cols),
-        settings);
+    FigureSpec spec =
+        described_figure(origin, "image_grid",
+                         to_qstring(grid.source) + separator +
+                             translated("%1 x %2 patches").arg(grid.grid.rows).arg(grid.grid.cols),
+                         settings);
     spec.content = image_grid_chart(grid);
     return spec;
 }

@@ -68,8 +68,8 @@ const ShownPart& find_part(std::span<const ShownPart> parts, std::string_view id
 FigureSpec position_similarity_figure(const FigureOrigin& origin, const core::PositionVectors& vectors,
                                       const core::PositionSimilarity& similarity, std::string_view part);
 /// @param head  of the map; core::mean_of_heads for the mean
-FigureSpec relative_bias_figure(const FigureOrigin& origin, const core::RelativeBias& bias, std::string_view part,
-                                int head);
+FigureSpec relative_bias_figure(const FigureOrigin& origin, const core::RelativeBias& bias,
+                                std::string_view part, int head);
 FigureSpec image_grid_figure(const FigureOrigin& origin, const core::ImageGrid& grid);
 
 /// "t-SNE, perplexity 30, 1000 iterations, KL 1.083", with a word on a perplexity that was too large.

@@ -119,7 +119,8 @@ QVariant MetricTableModel::metricData(const core::MetricRow& row, std::size_t me
     case Qt::TextAlignmentRole: return QVariant::fromValue(Qt::AlignRight | Qt::AlignVCenter);
     case Qt::ToolTipRole:
         if (std::isfinite(value.value))
-            return QStringLiteral("%1: %2 %3").arg(to_qstring(metric.label), shown_value(value.value), texts.error);
+            return QStringLiteral("%1: %2 %3")
+                .arg(to_qstring(metric.label), shown_value(value.value), texts.error);
         return row.flat ? tr("Undefined: this map is flat, the positions have no preference at all.")
                         : tr("%1 is not defined for this map.").arg(to_qstring(metric.label));
     default: return {};

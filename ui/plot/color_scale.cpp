@@ -53,8 +53,8 @@ void set_percentile_range(ColorScale& scale, std::vector<double>& finite, std::s
     const auto count = static_cast<double>(finite.size());
     const double steps = std::max(1.0, count - 1.0);
     scale.lower = quantile(finite, percentile_tail);
-    scale.upper = quantile(finite, std::max(0.5, std::min(1.0 - percentile_tail,
-                                                          1.0 - static_cast<double>(column) / steps)));
+    scale.upper = quantile(
+        finite, std::max(0.5, std::min(1.0 - percentile_tail, 1.0 - static_cast<double>(column) / steps)));
     if (scale.lower < scale.upper || full_lower == full_upper) return;
     // Nearly all values are the same one: a tenth of it to either side, so that the others show as clipped.
     const double step =

@@ -9,7 +9,8 @@ namespace posiscope::ui {
 struct HeatmapAxes {
     QString rows;    ///< name; empty: "query position"
     QString columns; ///< empty: "key position"
-    int shift = 0;   ///< added to a position where it is written: -64 where position 0 stands for the offset -64
+    int shift =
+        0; ///< added to a position where it is written: -64 where position 0 stands for the offset -64
 
     /// Both axes are the same thing.
     static HeatmapAxes of(const QString& name, int shift = 0) { return {name, name, shift}; }

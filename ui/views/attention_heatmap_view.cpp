@@ -59,9 +59,9 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
            "of the terms that the mean logits are the sum of."));
     fill_from_rows(m_scale, scale_kinds());
     m_scale->setAccessibleName(tr("Colour scale"));
-    m_scale->setToolTip(
-        tr("How values become colours. Percentiles clip the outermost 2 % at each end (above at least as many\n"
-           "cells as a column has); clipped ends are marked on the colour bar."));
+    m_scale->setToolTip(tr(
+        "How values become colours. Percentiles clip the outermost 2 % at each end (above at least as many\n"
+        "cells as a column has); clipped ends are marked on the colour bar."));
     fill_from_rows(m_colors, color_maps());
     m_colors->setAccessibleName(tr("Colour map"));
     m_colors->setToolTip(tr("Colour map. The last two are for values around zero."));
@@ -339,7 +339,8 @@ void AttentionHeatmapView::setChoices(const QVariantMap& choices)
 {
     for (std::size_t k = 0; k < m_choice_of_colors.size(); ++k) {
         const std::string scale = to_std(choices.value(QStringLiteral("heatmap_scale%1").arg(k)).toString());
-        const std::string colors = to_std(choices.value(QStringLiteral("heatmap_colors%1").arg(k)).toString());
+        const std::string colors =
+            to_std(choices.value(QStringLiteral("heatmap_colors%1").arg(k)).toString());
         if (const auto kind = find_scale_kind(scale)) m_choice_of_colors[k].kind = *kind;
         if (const auto map = find_color_map(colors)) m_choice_of_colors[k].map = *map;
     }

@@ -30,7 +30,8 @@ ImageGridView::ImageGridView(QWidget* parent)
     m_metrics->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_metrics->setContentsMargins(grid / 2, grid / 2, grid / 2, 0);
     m_metrics->setToolTip(
-        tr("0: the property holds perfectly. Translation invariance: two patches count by their distance in rows "
+        tr("0: the property holds perfectly. Translation invariance: two patches count by their distance in "
+           "rows "
            "and columns alone.\nMonotonicity: along rows and columns, nearer patches are more alike."));
     m_body->addWidget(m_metrics);
     connect(m_grid_plot, &ChartPlot::clicked, this, [this](const QPointF& place) {
@@ -39,7 +40,8 @@ ImageGridView::ImageGridView(QWidget* parent)
     connect(m_grid_plot, &ChartPlot::hovered, this, [this](const QPointF& place) {
         const auto patch = patchAt(place);
         if (m_cursor == nullptr || !patch) return;
-        const int position = *patch < m_found->patches() ? *patch + m_found->special() : *patch - m_found->patches();
+        const int position =
+            *patch < m_found->patches() ? *patch + m_found->special() : *patch - m_found->patches();
         m_cursor->hover(MarkedPlace::cell(position, position));
     });
     connect(m_patch_plot, &ChartPlot::hovered, this, [this](const QPointF& place) {
@@ -49,7 +51,8 @@ ImageGridView::ImageGridView(QWidget* parent)
         const auto column = static_cast<int>(at.x()), row = static_cast<int>(-at.y());
         const int other = row * columns + column;
         if (column >= columns || other < 0 || other >= m_found->patches()) return;
-        const int from = m_patch < m_found->patches() ? m_patch + m_found->special() : m_patch - m_found->patches();
+        const int from =
+            m_patch < m_found->patches() ? m_patch + m_found->special() : m_patch - m_found->patches();
         m_cursor->hover(MarkedPlace::cell(from, other + m_found->special()));
     });
     for (ChartPlot* plot : {m_grid_plot, m_patch_plot})
@@ -78,8 +81,8 @@ void ImageGridView::choosePatch(int patch)
 
 void ImageGridView::setSession(std::shared_ptr<const core::Session> session)
 {
-    const bool same_probe = m_session && session && m_session->probe == session->probe &&
-                            m_session->display == session->display;
+    const bool same_probe =
+        m_session && session && m_session->probe == session->probe && m_session->display == session->display;
     m_session = session;
     PositionView::setSession(std::move(session));
     if (!same_probe) computeAttention();
@@ -127,7 +130,8 @@ void ImageGridView::computeAttention()
     }
     using Metrics = std::optional<core::GridMetrics>;
     m_attention_runner.start<Metrics>(
-        [probe = m_session->probe, display = m_session->display](const core::RunContext&) -> core::Result<Metrics> {
+        [probe = m_session->probe,
+         display = m_session->display](const core::RunContext&) -> core::Result<Metrics> {
             return core::attention_grid_metrics(*probe, display.quantity, display.head);
         },
         [this, session = m_session](core::Result<Metrics> result) {
@@ -183,7 +187,8 @@ void ImageGridView::showCursor()
     std::vector<QPointF> on_grid, on_patch;
     const auto mark = [&](int patch) {
         on_grid.push_back(image_patch_middle(m_found->grid, static_cast<std::size_t>(patch)));
-        if (patch < m_found->patches()) on_patch.emplace_back(patch % columns + 0.5, -(patch / columns + 0.5));
+        if (patch < m_found->patches())
+            on_patch.emplace_back(patch % columns + 0.5, -(patch / columns + 0.5));
     };
     mark(m_patch);
     if (m_cursor != nullptr && m_cursor->place() && m_cursor->place()->isCell())

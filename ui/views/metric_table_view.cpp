@@ -306,7 +306,8 @@ void MetricTableView::writeTo(const QString& path)
 QVariantMap MetricTableView::choices() const
 {
     return {{QStringLiteral("table_quantity"), m_quantity->currentIndex()},
-            {QStringLiteral("table_model"), m_model_name->currentIndex() > 0 ? m_model_name->currentText() : QString()}};
+            {QStringLiteral("table_model"),
+             m_model_name->currentIndex() > 0 ? m_model_name->currentText() : QString()}};
 }
 
 void MetricTableView::setChoices(const QVariantMap& choices)

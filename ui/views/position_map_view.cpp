@@ -220,8 +220,7 @@ void PositionMapView::takeStopped()
     core::TsneResult map;
     map.points = *points;
     map.options = options();
-    map.perplexity =
-        std::min(map.options.perplexity, static_cast<double>(vectors->count() - 1) / 3.0);
+    map.perplexity = std::min(map.options.perplexity, static_cast<double>(vectors->count() - 1) / 3.0);
     map.iterations = m_iteration;
     map.divergence = std::numeric_limits<double>::quiet_NaN(); // only the finished map's is computed
     m_tsne = std::move(map);

@@ -105,7 +105,8 @@ std::optional<QPoint> PositionSimilarityView::cellOf(const MarkedPlace& place) c
 {
     const std::vector<std::int64_t> positions = m_found->vectors.used_positions();
     const auto row_of = [&](const std::optional<int>& position) {
-        const auto found = position ? std::find(positions.begin(), positions.end(), *position) : positions.end();
+        const auto found =
+            position ? std::find(positions.begin(), positions.end(), *position) : positions.end();
         return found == positions.end() ? -1 : static_cast<int>(found - positions.begin());
     };
     const bool offsets = m_found->vectors.kind == core::PositionVectorKind::offset_vectors;

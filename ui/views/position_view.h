@@ -73,7 +73,7 @@ protected:
     [[nodiscard]] std::int64_t length() const { return m_length; }
 
     FlowLayout* m_tools; ///< choices above the picture
-    QVBoxLayout* m_body;  ///< the picture
+    QVBoxLayout* m_body; ///< the picture
     QBoxLayout*
         m_parts; ///< in m_body: two pictures, side by side where the view is wide, else one above the other
     SharedCursor* m_cursor = nullptr;

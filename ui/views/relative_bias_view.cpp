@@ -178,7 +178,8 @@ QVariantMap RelativeBiasView::choices() const
 void RelativeBiasView::setChoices(const QVariantMap& choices)
 {
     const auto take = [&](const char* name, const QComboBox* box) {
-        return std::clamp(choices.value(QLatin1String(name), box->currentIndex()).toInt(), 0, box->count() - 1);
+        return std::clamp(choices.value(QLatin1String(name), box->currentIndex()).toInt(), 0,
+                          box->count() - 1);
     };
     m_shown->setCurrentIndex(take("bias_shown", m_shown));
     m_head->setCurrentIndex(take("bias_head", m_head));

@@ -197,9 +197,10 @@ void Panel::setView(std::string_view view_id)
     connect(m_view, &AnalysisView::layerChosen, this, &Panel::layerChosen);
     connect(m_view, &AnalysisView::failed, this, &Panel::failed);
     connect(m_view, &AnalysisView::workChanged, this, &Panel::showState);
-    connect(m_view, &AnalysisView::progressed, this, [this](const QString& stage, qulonglong done, qulonglong total) {
-        if (!m_is_picture_busy) setProgress(stage_label(stage), done, total);
-    });
+    connect(m_view, &AnalysisView::progressed, this,
+            [this](const QString& stage, qulonglong done, qulonglong total) {
+                if (!m_is_picture_busy) setProgress(stage_label(stage), done, total);
+            });
     connect(m_view, &AnalysisView::viewWanted, this, [this](const QString& id) { setView(to_std(id)); });
     m_choices = m_view->choices();
     connect(m_view, &AnalysisView::choiceMade, this, [this](const QString& what) {

@@ -119,8 +119,7 @@ private Q_SLOTS:
         const std::vector<PdfImage> images = pdf_images(pdf);
         QCOMPARE(images.front().width, 5);
         QCOMPARE(images.front().height, 5);
-        for (int n = 0; n < 25; ++n)
-            QCOMPARE(pixel_of(images.front(), n % 5, n / 5), scale.color(n % 2));
+        for (int n = 0; n < 25; ++n) QCOMPARE(pixel_of(images.front(), n % 5, n / 5), scale.color(n % 2));
 
         // SVG at 800 %: between two middles of cells there are the two colours and at most one pixel of both.
         const QByteArray svg = bytes_of(spec, FigureFormat::svg);
@@ -164,8 +163,8 @@ private Q_SLOTS:
         for (const int width : {318, 1000, 1737}) { // edges of cells fall between pixels
             const QImage page = viewed_svg(bytes_of(spec, FigureFormat::svg), width);
             const double zoom = width / (84.0 * points_per_mm);
-            for (int y = static_cast<int>(square.top() * zoom) + 3; y < static_cast<int>(square.bottom() * zoom) - 3;
-                 ++y)
+            for (int y = static_cast<int>(square.top() * zoom) + 3;
+                 y < static_cast<int>(square.bottom() * zoom) - 3; ++y)
                 for (int x = static_cast<int>(square.left() * zoom) + 3;
                      x < static_cast<int>(square.right() * zoom) - 3; ++x)
                     QCOMPARE(page.pixel(x, y), color);
@@ -195,7 +194,8 @@ private Q_SLOTS:
         QVERIFY2(pdf.size() < 3 * cells + 60'000, qPrintable(QString::number(pdf.size())));
         // Rectangles up to 128 x 128, one picture above: the work of a viewer does not grow with the cells.
         QCOMPARE(svg.count("<image"), one_image ? 1 : 0);
-        QVERIFY2(svg.size() < (one_image ? 4 * cells + 200'000 : 40 * cells), qPrintable(QString::number(svg.size())));
+        QVERIFY2(svg.size() < (one_image ? 4 * cells + 200'000 : 40 * cells),
+                 qPrintable(QString::number(svg.size())));
         QVERIFY(svg.count("<path") <= 2 * 256 + 8); // one for each colour, and the colour bar's
         QVERIFY2(png.size() < 4'000'000, qPrintable(QString::number(png.size())));
     }
@@ -230,8 +230,10 @@ private Q_SLOTS:
         plot.show();
         QVERIFY(QTest::qWaitForWindowExposed(&plot));
         const QImage shown = plot.grab().toImage();
-        QCOMPARE(shown.pixel(plot.cellRect(1, 2).center().toPoint()), missing_color(ColorMapId::viridis).rgb());
-        QCOMPARE(shown.pixel(plot.cellRect(2, 1).center().toPoint()), color_map_entry(ColorMapId::viridis, 255));
+        QCOMPARE(shown.pixel(plot.cellRect(1, 2).center().toPoint()),
+                 missing_color(ColorMapId::viridis).rgb());
+        QCOMPARE(shown.pixel(plot.cellRect(2, 1).center().toPoint()),
+                 color_map_entry(ColorMapId::viridis, 255));
     }
 
     /// seaborn 1617: first column 0.9, the rest 0.001.
