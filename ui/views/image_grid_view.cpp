@@ -99,9 +99,9 @@ void ImageGridView::compute()
     }
     m_runner.start<Found>(
         [model = model(), its_stack, number = layer()](const core::RunContext& ctx) -> core::Result<Found> {
-            auto grid = core::read_image_grid(*model, *its_stack, number, ctx);
-            if (!grid) return grid.error();
-            Found found{*std::move(grid), {}};
+            auto read = core::read_image_grid(*model, *its_stack, number, ctx);
+            if (!read) return read.error();
+            Found found{*std::move(read), {}};
             found.chart = image_grid_chart(found.grid);
             return found;
         },
