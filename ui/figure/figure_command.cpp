@@ -229,7 +229,9 @@ std::vector<std::string> applicable_figure_views(const core::Stack& stack)
 {
     std::vector<std::string> ids;
     for (const FigureView& view : figure_views())
-        if (view.lack(stack).empty()) ids.emplace_back(view.id);
+        // A file of position tensors alone cannot be probed.
+        if (view.lack(stack).empty() && (view.lack != lacks_nothing || stack.layers_present > 0))
+            ids.emplace_back(view.id);
     return ids;
 }
 

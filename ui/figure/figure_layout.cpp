@@ -535,7 +535,8 @@ QSizeF figure_size_mm(const FigureSpec& spec, const FigureOptions& options)
         height = table_height(*table, figure_font(options), width) + strip_height(spec, options, measure);
     } else if (const auto* chart = std::get_if<ChartContent>(&spec.content);
                chart != nullptr && (chart->is_map || !chart->image.isNull())) {
-        height = 0.82 * width + strip_height(spec, options, measure);
+        height = fitting_chart_height(
+            *chart, {figure_font(options), page_colors(), strip_height(spec, options, measure)}, width);
     } else {
         // A curve reads best wide; a page-wide one still lower.
         height = (options.width_mm > 120.0 ? 0.42 : 0.64) * width + strip_height(spec, options, measure);

@@ -13,13 +13,15 @@ struct TableCell {
 };
 
 struct TableColumn {
-    QString head;
+    QString head;          ///< lines with \n between them
     bool is_label = false; ///< says what a row is about: aligned left, and repeated where the table is broken
     std::vector<TableCell> cells;
+    QString group; ///< written once above neighbours that share it; empty: none
 };
 
 /// A table as papers set it: rules above, below the heads and at the end, numbers aligned right. Where the page is too
-/// narrow for all columns they go on in further parts below, with the labels again.
+/// narrow for all columns, rows and columns change places; and where that does not do, the columns go on in further parts
+/// below, with the labels again.
 struct TableContent {
     std::vector<TableColumn> columns; ///< labels first; all of the same length
     QString note;                     ///< one line below

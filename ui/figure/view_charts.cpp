@@ -133,7 +133,11 @@ QString position_axis_label(const core::PositionVectors& vectors)
 HeatmapContent similarity_content(const core::PositionVectors& vectors,
                                   const core::PositionSimilarity& similarity)
 {
-    const ColorDefaults colors = default_colors(MapMeaning::signed_difference);
+    // Where no two vectors point away from each other, colours about zero would all be of one kind.
+    const bool has_negative = std::any_of(similarity.map.values.begin(), similarity.map.values.end(),
+                                          [](double value) { return value < 0.0; });
+    const ColorDefaults colors =
+        default_colors(has_negative ? MapMeaning::signed_difference : MapMeaning::magnitude);
     const std::vector<std::int64_t> positions = vectors.used_positions();
     HeatmapContent content;
     content.map = similarity.map;

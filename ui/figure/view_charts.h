@@ -23,7 +23,7 @@ ChartContent position_map_chart(const core::PositionVectors& vectors, const std:
 /// Name of what position vectors are numbered by: "position" or "offset (key - query)".
 QString position_axis_label(const core::PositionVectors& vectors);
 
-/// The similarity of every two position vectors, in colours centred at zero.
+/// The similarity of every two position vectors, in colours centred at zero where some are negative.
 HeatmapContent similarity_content(const core::PositionVectors& vectors,
                                   const core::PositionSimilarity& similarity);
 /// The length of each vector; the singular values with the dimensions that hold 90, 95 and 99 %; the Fourier spectrum

@@ -19,6 +19,7 @@
 #include "ui/plot/heatmap_plot.h"
 #include "ui/session_text.h"
 #include "ui/shared_cursor.h"
+#include "ui/widgets/compact_box.h"
 #include "ui/widgets/flow_layout.h"
 
 namespace posiscope::ui {
@@ -43,7 +44,7 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
     : AnalysisView(parent), m_choice_of_colors{default_colors(MapMeaning::magnitude),
                                                default_colors(MapMeaning::signed_difference),
                                                default_colors(MapMeaning::probability)},
-      m_shown(new QComboBox(this)), m_scale(new QComboBox(this)), m_colors(new QComboBox(this)),
+      m_shown(new CompactBox(this)), m_scale(new CompactBox(this)), m_colors(new CompactBox(this)),
       m_profiles(new QCheckBox(tr("Profiles"), this)), m_heads(new QToolButton(this)),
       m_plot(new HeatmapPlot(this)), m_grid(new HeadGrid(this)), m_absent(new QLabel(this)),
       m_pages(new QStackedWidget(this))

@@ -25,6 +25,7 @@
 #include "ui/models/metric_table_model.h"
 #include "ui/session_text.h"
 #include "ui/theme.h"
+#include "ui/widgets/compact_box.h"
 #include "ui/widgets/flow_layout.h"
 #include "ui/widgets/menu_button.h"
 
@@ -103,7 +104,7 @@ constexpr std::array copy_formats{
 
 MetricTableView::MetricTableView(QWidget* parent)
     : AnalysisView(parent), m_model(new MetricTableModel(this)), m_filter(new MetricTableFilter(this)),
-      m_quantity(new QComboBox(this)), m_model_name(new QComboBox(this)), m_table(new QTableView(this))
+      m_quantity(new CompactBox(this)), m_model_name(new CompactBox(this)), m_table(new QTableView(this))
 {
     m_quantity->addItem(tr("All quantities"));
     for (const core::Quantity quantity :

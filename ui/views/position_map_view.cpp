@@ -18,6 +18,7 @@
 #include "ui/plot/chart_plot.h"
 #include "ui/plot/ticks.h"
 #include "ui/shared_cursor.h"
+#include "ui/widgets/compact_box.h"
 #include "ui/widgets/flow_layout.h"
 #include "ui/widgets/settings_button.h"
 
@@ -31,9 +32,9 @@ enum Shown { both, tsne_only, pca_only };
 } // namespace
 
 PositionMapView::PositionMapView(QWidget* parent)
-    : PositionView(parent), m_shown(new QComboBox(this)), m_stop(new QToolButton(this)),
+    : PositionView(parent), m_shown(new CompactBox(this)), m_stop(new QToolButton(this)),
       m_perplexity(new QDoubleSpinBox(this)), m_iterations(new QSpinBox(this)), m_seed(new QSpinBox(this)),
-      m_start(new QComboBox(this)), m_joined(new QCheckBox(tr("Joined"), this)),
+      m_start(new CompactBox(this)), m_joined(new QCheckBox(tr("Joined"), this)),
       m_tsne_plot(new ChartPlot(this)), m_pca_plot(new ChartPlot(this))
 {
     m_shown->addItems({tr("t-SNE and PCA"), tr("t-SNE"), tr("PCA")});

@@ -20,6 +20,7 @@
 #include "ui/plot/ticks.h"
 #include "ui/shared_cursor.h"
 #include "ui/theme.h"
+#include "ui/widgets/compact_box.h"
 #include "ui/widgets/flow_layout.h"
 
 namespace posiscope::ui {
@@ -35,7 +36,7 @@ QString percent(double share)
 } // namespace
 
 PositionSimilarityView::PositionSimilarityView(QWidget* parent)
-    : PositionView(parent), m_shown(new QComboBox(this)), m_kind(new QComboBox(this)),
+    : PositionView(parent), m_shown(new CompactBox(this)), m_kind(new CompactBox(this)),
       m_stack(new QStackedWidget(this)), m_map(new HeatmapPlot(this)), m_chart(new ChartPlot(this)),
       m_numbers(new QLabel(this))
 {

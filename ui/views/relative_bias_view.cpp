@@ -15,6 +15,7 @@
 #include "ui/plot/heatmap_plot.h"
 #include "ui/plot/ticks.h"
 #include "ui/shared_cursor.h"
+#include "ui/widgets/compact_box.h"
 #include "ui/widgets/flow_layout.h"
 
 namespace posiscope::ui {
@@ -25,7 +26,7 @@ enum Shown { curves_and_map, curves_only, map_only };
 } // namespace
 
 RelativeBiasView::RelativeBiasView(QWidget* parent)
-    : PositionView(parent), m_shown(new QComboBox(this)), m_head(new QComboBox(this)),
+    : PositionView(parent), m_shown(new CompactBox(this)), m_head(new CompactBox(this)),
       m_curves(new ChartPlot(this)), m_picture(new HeatmapPlot(this))
 {
     m_shown->addItems({tr("Curves and map"), tr("Curves"), tr("Map")});

@@ -21,6 +21,7 @@
 #include "ui/session_text.h"
 #include "ui/shared_cursor.h"
 #include "ui/theme.h"
+#include "ui/widgets/compact_box.h"
 #include "ui/widgets/flow_layout.h"
 
 namespace posiscope::ui {
@@ -66,7 +67,7 @@ ChartContent stack_distance_chart(const core::StackMaps& found, bool ratio)
 }
 
 StackComparisonView::StackComparisonView(QWidget* parent)
-    : PositionView(parent), m_shown(new QComboBox(this)), m_scale(new QComboBox(this)),
+    : PositionView(parent), m_shown(new CompactBox(this)), m_scale(new CompactBox(this)),
       m_pair(new QWidget(this)), m_names{new QLabel(m_pair), new QLabel(m_pair)},
       m_maps{new HeatmapPlot(m_pair), new HeatmapPlot(m_pair)}, m_distance(new ChartPlot(this)),
       m_numbers(new QLabel(m_pair))

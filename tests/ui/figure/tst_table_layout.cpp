@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QTest>
 
+#include <algorithm>
+
 #include "tests/support/recording_canvas.h"
 #include "ui/figure/figure_layout.h"
 #include "ui/figure/figure_writer.h"
@@ -68,7 +70,9 @@ private Q_SLOTS:
         QList<QRectF> places;
         for (const FigureText& text : canvas.texts) {
             const double extent = text.scale * measure.width(text.text, text.bold);
-            const double start = text.anchor == TextAnchor::end ? -extent : 0.0;
+            const double start = text.anchor == TextAnchor::end      ? -extent
+                                 : text.anchor == TextAnchor::middle ? -0.5 * extent
+                                                                     : 0.0;
             const double cap = text.scale * measure.cap_height();
             const QRectF place(text.at.x() + start, text.at.y() - cap, extent, cap);
             QVERIFY2(inside.contains(place), qPrintable(text.text));
@@ -81,13 +85,29 @@ private Q_SLOTS:
         QCOMPARE(numbers, 13 * 6);
     }
 
+    void rows_and_columns_change_places_on_a_narrow_page()
+    {
+        RecordingCanvas canvas; // 84 mm
+        draw_figure(canvas, table_spec(13, 2), FigureOptions());
+        const auto place_of = [&](const QString& text) {
+            const auto found = std::find_if(canvas.texts.begin(), canvas.texts.end(),
+                                            [&](const FigureText& one) { return one.text == text; });
+            return found == canvas.texts.end() ? QPointF(-1, -1) : found->at;
+        };
+        QVERIFY(place_of(QStringLiteral("M0")).y() < place_of(QStringLiteral("M12")).y()); // metrics go down
+        QCOMPARE(place_of(QStringLiteral("M0")).x(), place_of(QStringLiteral("M12")).x());
+        QCOMPARE(place_of(QStringLiteral("0.140")).y(),
+                 place_of(QStringLiteral("M12")).y()); // row 0 of column 14
+        QVERIFY(place_of(QStringLiteral("0.140")).x() < place_of(QStringLiteral("0.141")).x());
+    }
+
     void labels_are_repeated_where_the_table_is_broken()
     {
         FigureOptions options; // 84 mm
         RecordingCanvas narrow, wide;
-        draw_figure(narrow, table_spec(13, 2), options);
+        draw_figure(narrow, table_spec(13, 13), options); // wide either way
         options.width_mm = 300.0;
-        draw_figure(wide, table_spec(13, 2), options);
+        draw_figure(wide, table_spec(13, 13), options);
         const auto heads = [](const RecordingCanvas& canvas) {
             return std::count_if(canvas.texts.begin(), canvas.texts.end(), [](const FigureText& text) {
                 return text.text == QLatin1String("Quantity");
@@ -95,7 +115,8 @@ private Q_SLOTS:
         };
         QVERIFY(heads(narrow) > 1);
         QCOMPARE(heads(wide), 1);
-        QCOMPARE(narrow.lines.size(), static_cast<std::size_t>(3 * heads(narrow))); // three rules each
+        QCOMPARE(wide.lines.size(), std::size_t{3}); // three rules
+        QCOMPARE(narrow.lines.size(), static_cast<std::size_t>(3 * heads(narrow)));
     }
 
     void every_format_has_it_and_none_has_an_empty_one()
