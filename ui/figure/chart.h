@@ -39,6 +39,7 @@ struct ChartBar {
     ColorMapId map = ColorMapId::viridis;
     QString label;
     double lower = 0.0, upper = 1.0;
+    bool shown = true; ///< false: its colours hold, but a chart beside this one has the bar
 };
 
 /// A map of points, curves, or a picture of cells, for the window and for figures: both draw it by draw_chart().

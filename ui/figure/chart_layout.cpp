@@ -103,7 +103,7 @@ constexpr double edge = 2.0;
 BarRoom bar_room(const ChartContent& content, const TextMeasure& measure, double em)
 {
     BarRoom room;
-    if (!content.bar) return room;
+    if (!content.bar || !content.bar->shown) return room;
     ColorScale scale;
     scale.map = content.bar->map;
     scale.lower = content.bar->lower;
@@ -112,7 +112,7 @@ BarRoom bar_room(const ChartContent& content, const TextMeasure& measure, double
     for (const Tick& mark : room.marks)
         room.label_width = std::max(room.label_width, measure.width(mark.label));
     // Gap, bar, tick, gap, label, gap, name.
-    room.width = (1.1 + 1.1 + 0.35 + 0.25 + 0.4) * em + room.label_width + measure.line_height();
+    room.width = (1.1 + 1.1 + 0.35 + 0.25 + 0.4 + 0.2) * em + room.label_width + measure.line_height();
     return room;
 }
 
@@ -338,7 +338,7 @@ ChartFrame draw_chart(FigureCanvas& canvas, const ChartContent& content, const C
                      false,
                      colors.text});
     }
-    if (content.bar) {
+    if (content.bar && content.bar->shown) {
         const double side = std::min(area.height(), 14.0 * em);
         const QRectF place(area.right() + 1.1 * em, area.center().y() - 0.5 * side, 1.1 * em, side);
         canvas.cells(place, color_bar_image(content.bar->map));

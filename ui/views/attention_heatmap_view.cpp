@@ -75,7 +75,6 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
     m_heads->setFocusPolicy(Qt::StrongFocus);
     m_heads->setToolTip(tr("All heads side by side on one colour scale; a click picks one"));
     m_heads->setAccessibleName(tr("All heads side by side"));
-    for (QComboBox* box : {m_shown, m_scale, m_colors}) box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     m_absent->setAlignment(Qt::AlignCenter);
     m_absent->setWordWrap(true);
 

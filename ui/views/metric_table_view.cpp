@@ -155,7 +155,6 @@ MetricTableView::MetricTableView(QWidget* parent)
 
     // A name may be as long as a folder's: it is cut at the right, and the tool tip of the panel's head has all of it.
     m_model_name->setMaximumWidth(22 * grid);
-    m_model_name->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     auto* tools = new FlowLayout;
     tools->addWidget(m_quantity);
     tools->addWidget(m_model_name);

@@ -34,7 +34,7 @@ enum Shown { both, tsne_only, pca_only };
 PositionMapView::PositionMapView(QWidget* parent)
     : PositionView(parent), m_shown(new CompactBox(this)), m_stop(new QToolButton(this)),
       m_perplexity(new QDoubleSpinBox(this)), m_iterations(new QSpinBox(this)), m_seed(new QSpinBox(this)),
-      m_start(new CompactBox(this)), m_joined(new QCheckBox(tr("Joined"), this)),
+      m_start(new QComboBox(this)), m_joined(new QCheckBox(tr("Joined"), this)),
       m_tsne_plot(new ChartPlot(this)), m_pca_plot(new ChartPlot(this))
 {
     m_shown->addItems({tr("t-SNE and PCA"), tr("t-SNE"), tr("PCA")});
@@ -123,6 +123,7 @@ void PositionMapView::takeShown()
 {
     m_tsne_plot->setVisible(m_shown->currentIndex() != pca_only);
     m_pca_plot->setVisible(m_shown->currentIndex() != tsne_only);
+    if (m_vectors && m_tsne) showMap(m_tsne_plot, m_tsne->points, true);
 }
 
 core::TsneOptions PositionMapView::options() const
@@ -237,7 +238,10 @@ bool PositionMapView::canExport() const
 
 void PositionMapView::showMap(ChartPlot* plot, const core::PointMap2D& points, bool keepView)
 {
-    plot->setChart(position_map_chart(*m_vectors, points.x, points.y, m_joined->isChecked()), keepView);
+    ChartContent chart = position_map_chart(*m_vectors, points.x, points.y, m_joined->isChecked());
+    // One bar for both maps: the room goes to the points.
+    if (chart.bar) chart.bar->shown = plot == m_pca_plot || m_shown->currentIndex() == tsne_only;
+    plot->setChart(std::move(chart), keepView);
 }
 
 QString PositionMapView::pictureLine() const

@@ -32,7 +32,6 @@ RelativeBiasView::RelativeBiasView(QWidget* parent)
     m_shown->addItems({tr("Curves and map"), tr("Curves"), tr("Map")});
     m_head->addItem(tr("mean of heads"));
     m_shown->setAccessibleName(tr("What is shown"));
-    m_head->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     m_head->setAccessibleName(tr("Head of the map"));
     m_head->setToolTip(tr("Which head the map shows; the curves show all of them"));
     m_tools->addWidget(m_shown);
