@@ -120,7 +120,7 @@ Result<FigureSpec> draw_map(FigureSource& source)
                                                      source.request.vectors.value_or(0), source.ctx);
     if (!vectors) return vectors.error();
     if (source.request.pca) {
-        const auto map = core::pca(vectors->vectors.matrix(), source.ctx);
+        const auto map = core::position_pca(*vectors, source.ctx);
         if (!map) return map.error();
         return position_map_figure(source.origin(), *vectors, *map);
     }

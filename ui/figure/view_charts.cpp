@@ -119,6 +119,15 @@ ChartContent position_map_chart(const core::PositionVectors& vectors, const std:
             std::any_of(ticks.begin(), ticks.end(), [&](const Tick& tick) { return tick.at == position; });
         if (is_tick) chart.labels.push_back({x[row], y[row], fixed_text(position, 0)});
     }
+    // Rings far off stand at the edge: all of the frame belongs to the positions.
+    const auto pull_in = [](std::vector<double>& apart, const std::vector<double>& own) {
+        if (own.empty()) return;
+        const auto [least, most] = std::minmax_element(own.begin(), own.end());
+        const double reach = 0.5 * (*most - *least);
+        for (double& value : apart) value = std::clamp(value, *least - reach, *most + reach);
+    };
+    pull_in(special.x, used.x);
+    pull_in(special.y, used.y);
     chart.series.push_back(std::move(used));
     if (!special.x.empty()) chart.series.push_back(std::move(special));
     chart.bar = ChartBar{ColorMapId::viridis, position_axis_label(vectors), first, last};

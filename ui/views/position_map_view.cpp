@@ -159,7 +159,7 @@ void PositionMapView::compute()
             Maps maps;
             maps.vectors = std::make_shared<const core::PositionVectors>(*std::move(vectors));
             watched->vectors.store(maps.vectors);
-            auto axes = core::pca(maps.vectors->vectors.matrix(), core::RunContext{ctx.stop, {}});
+            auto axes = core::position_pca(*maps.vectors, core::RunContext{ctx.stop, {}});
             if (!axes) return axes.error();
             maps.pca = *std::move(axes);
             watched->pca.store(std::make_shared<const core::PcaMap>(maps.pca));
