@@ -16,7 +16,7 @@ struct TableColumn {
     QString head;          ///< lines with \n between them
     bool is_label = false; ///< says what a row is about: aligned left, and repeated where the table is broken
     std::vector<TableCell> cells;
-    QString group; ///< written once above neighbours that share it; empty: none
+    QString group = {}; ///< written once above neighbours that share it; empty: none
 };
 
 /// A table as papers set it: rules above, below the heads and at the end, numbers aligned right. Where the page is too

@@ -82,7 +82,8 @@ private Q_SLOTS:
         ui::FigureRequest request = sample_request({});
         request.display.positions = core::PositionChoice::without_first;
         std::vector<std::string> warnings;
-        const auto options = request.probe_options(**model, warnings);
+        auto options = request.probe_options(**model, warnings);
+        options->probabilities = options->group_spread = false; // only what is drawn is computed
         const auto probe = core::run_identical_word_probe(**model, *options, {});
         QVERIFY(probe);
         const auto spec = ui::make_figure_spec(*model, request, warnings, {});

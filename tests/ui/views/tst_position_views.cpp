@@ -358,7 +358,10 @@ private Q_SLOTS:
         core::ProbeOptions probed = options;
         if (view == QLatin1String("attention_heatmap")) probed.probabilities = probed.group_spread = false;
         if (view == QLatin1String("offset_profile")) probed.probabilities = false;
-        if (!view.startsWith(QLatin1String("position")) && view != QLatin1String("image_grid")) {
+        const bool has_probe = view == QLatin1String("attention_heatmap") ||
+                               view == QLatin1String("offset_profile") ||
+                               view == QLatin1String("metric_table");
+        if (has_probe) {
             auto probe = core::run_identical_word_probe(*session->model, probed, {});
             QVERIFY(probe);
             session->probe = std::make_shared<const core::ProbeResult>(*std::move(probe));
