@@ -103,6 +103,7 @@ void ImageGridView::compute()
             if (!read) return read.error();
             Found found{*std::move(read), {}};
             found.chart = image_grid_chart(found.grid);
+            found.chart.bar->shown = false; // the enlarged map beside it has the same
             return found;
         },
         [this](core::Result<Found> result) {

@@ -62,7 +62,7 @@ PositionSimilarityView::PositionSimilarityView(QWidget* parent)
     m_stack->addWidget(m_map);
     m_stack->addWidget(m_chart);
     m_stack->addWidget(numbers_page);
-    m_body->addWidget(m_stack, 1);
+    m_parts->addWidget(m_stack, 1);
 
     connect(m_shown, &QComboBox::currentIndexChanged, this, [this] {
         show();
@@ -127,6 +127,8 @@ void PositionSimilarityView::compute()
     }
     core::SimilarityOptions options;
     options.kind = m_kind->currentIndex() == 1 ? core::SimilarityKind::dot : core::SimilarityKind::cosine;
+    options.decodability = false;
+    m_regressions.abandon();
     m_runner.start<Found>(
         [model = model(), its_stack, options](const core::RunContext& ctx) -> core::Result<Found> {
             auto vectors = core::read_position_vectors(*model, *its_stack, 0, ctx);
@@ -147,9 +149,29 @@ void PositionSimilarityView::compute()
                 return;
             }
             m_found = std::make_shared<const Found>(*std::move(result));
+            m_decodability.reset();
             show();
             showPicture();
             showCursor();
+            computeDecodability();
+        });
+}
+
+/// Regressions over all pairs of positions take seconds: the picture does not wait for them.
+void PositionSimilarityView::computeDecodability()
+{
+    m_regressions.start<core::Decodability>(
+        [found = m_found](const core::RunContext& ctx) -> core::Result<core::Decodability> {
+            const core::HostTensor used = found->vectors.used_vectors();
+            auto similar = core::position_similarity(used.matrix(), {}, ctx);
+            if (!similar) return similar.error();
+            return similar->decodability;
+        },
+        [this](core::Result<core::Decodability> result) {
+            if (!result) return;
+            m_decodability = *result;
+            if (m_shown->currentIndex() == numbers) show();
+            Q_EMIT contextChanged();
         });
 }
 
@@ -170,9 +192,14 @@ QString PositionSimilarityView::numbersHtml() const
             .arg(found.dimensions[1])
             .arg(found.dimensions[2])
             .arg(found.singular_values.size()));
-    row(tr("Position from its vector, mean error in positions"), plain(found.decodability.position_error, 2));
-    row(tr("Position from its vector, R\u00B2"), plain(found.decodability.position_r2, 3));
-    row(tr("Order of two positions told right (chance 50 %)"), percent(found.decodability.order_accuracy));
+    const auto pending = [&](const QString& value) {
+        return m_decodability ? value : QStringLiteral("\u2026");
+    };
+    const core::Decodability decodability = m_decodability.value_or(core::Decodability{});
+    row(tr("Position from its vector, mean error in positions"),
+        pending(plain(decodability.position_error, 2)));
+    row(tr("Position from its vector, R\u00B2"), pending(plain(decodability.position_r2, 3)));
+    row(tr("Order of two positions told right (chance 50 %)"), pending(percent(decodability.order_accuracy)));
     if (m_found->vectors.kind == core::PositionVectorKind::offset_vectors) {
         row(tr("Mean cosine of offsets beyond 20, key before"), plain(m_found->far_cosine[0], 3));
         row(tr("Mean cosine of offsets beyond 20, key after"), plain(m_found->far_cosine[1], 3));
@@ -215,8 +242,10 @@ void PositionSimilarityView::show()
 QString PositionSimilarityView::pictureLine() const
 {
     if (!m_found) return {};
-    return to_qstring(m_found->vectors.source) +
-           tr(" \u00B7 order told right %1").arg(percent(m_found->similarity.decodability.order_accuracy));
+    const QString source = to_qstring(m_found->vectors.source);
+    return m_decodability
+               ? source + tr(" \u00B7 order told right %1").arg(percent(m_decodability->order_accuracy))
+               : source;
 }
 
 void PositionSimilarityView::showCursor()

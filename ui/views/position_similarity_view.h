@@ -47,6 +47,7 @@ private:
         std::array<double, 2> far_cosine{};
     };
     void show();
+    void computeDecodability();
     /// Position (or offset) of a row, and the reverse.
     [[nodiscard]] MarkedPlace placeOf(int query, int key) const;
     [[nodiscard]] std::optional<QPoint> cellOf(const MarkedPlace& place) const;
@@ -59,6 +60,8 @@ private:
     ChartPlot* m_chart;
     QLabel* m_numbers;
     std::shared_ptr<const Found> m_found;
+    std::optional<core::Decodability> m_decodability; ///< of m_found; takes longer than the picture
+    TaskRunner m_regressions;                         ///< last member: it stops before the rest goes
 };
 
 } // namespace posiscope::ui
