@@ -251,7 +251,8 @@ ChartFrame draw_chart(FigureCanvas& canvas, const ChartContent& content, const C
             QPolygonF piece;
             const auto flush = [&] {
                 if (piece.size() > 1)
-                    canvas.polyline(piece, {series.color == SeriesColor::by_value
+                    // Between points that have a colour of their own, the line only joins.
+                    canvas.polyline(piece, {series.color == SeriesColor::by_value && series.points
                                                 ? colors.faint
                                                 : series_color(content, series, 0, colors),
                                             series.width, false});

@@ -70,7 +70,8 @@ ChartContent layer_distance_chart(const core::StackLayers& stack, bool ratio)
         series.x.resize(series.y.size());
         for (std::size_t i = 0; i < series.x.size(); ++i)
             series.x[i] = static_cast<double>(stack.first_position + i);
-        series.color = SeriesColor::by_value;
+        series.width = 1.2;
+        if (curves.size() > 1) series.color = SeriesColor::by_value;
         series.values.assign(series.y.size(), static_cast<double>(k) / last);
         chart.series.push_back(std::move(series));
     }

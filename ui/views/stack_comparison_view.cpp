@@ -209,7 +209,8 @@ QString StackComparisonView::numbersHtml() const
     const auto metrics = core::metric_list();
     QString html = QStringLiteral("<table cellspacing='0' cellpadding='1'><tr><td></td>");
     for (const core::StackMap& stack : m_found->stacks)
-        html += QStringLiteral("<td align='right'>%1</td>").arg(stack_name(stack).toHtmlEscaped());
+        html +=
+            QStringLiteral("<td align='right'>&nbsp;&nbsp;%1</td>").arg(stack_name(stack).toHtmlEscaped());
     html += QStringLiteral("</tr>");
     const auto row = [&](const QString& name, const std::array<double, 2>& values) {
         html += QStringLiteral("<tr><td>%1&nbsp;&nbsp;</td>").arg(name.toHtmlEscaped());

@@ -20,6 +20,7 @@ Result<Architecture> read_albert(const TensorNames& names)
     BertBody body;
     body.embedding_size_key = "embedding_size";
     body.embedding_map = "encoder.embedding_hidden_mapping_in";
+    body.published_layers = 12;
     body.layers = {"encoder.albert_layer_groups.0.albert_layers.0.",
                    {},
                    "attention.query",

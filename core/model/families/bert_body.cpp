@@ -30,7 +30,7 @@ Stack read_bert_body(StackReader& reader, const BertBody& body)
             name.replace(at, 2, std::to_string(layer));
         return name;
     };
-    stack.layers = reader.layers(body.layers_key, query_of);
+    stack.layers = reader.layers(body.layers_key, query_of, body.published_layers);
     LayerPattern layers = body.layers;
     layers.epsilon = body.epsilon_in_config ? reader.epsilon("layer_norm_eps", body.published_epsilon)
                                             : body.published_epsilon;

@@ -15,6 +15,7 @@ struct BertBody {
     std::string_view size_key = "hidden_size";
     std::string_view heads_key = "num_attention_heads";
     std::string_view layers_key = "num_hidden_layers";
+    std::int64_t published_layers = 0; ///< where layers share their weights and cannot be counted
     std::string_view inner_key = "intermediate_size";
     std::string_view activation_key = "hidden_act";
     double published_epsilon = 1e-12;

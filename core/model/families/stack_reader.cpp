@@ -90,12 +90,19 @@ std::int64_t StackReader::heads(std::string_view key, std::int64_t hidden_size)
 }
 
 std::int64_t StackReader::layers(std::string_view key,
-                                 const std::function<std::string(std::int64_t)>& first_of_layer)
+                                 const std::function<std::string(std::int64_t)>& first_of_layer,
+                                 std::int64_t published_default)
 {
     const auto wanted = optional_integer(key, 1, most_layers);
     if (wanted || m_fault) return wanted.value_or(1);
+    // Layers that share their weights cannot be counted.
+    if (published_default > 0) {
+        note(in_quotes(config().file_name()) + " has no " + in_quotes(key) + "; " +
+             std::to_string(published_default) + " as published is taken");
+        return published_default;
+    }
     std::int64_t count = 0;
-    while (m_names.find(first_of_layer(count)) != nullptr) ++count;
+    while (count < most_layers && m_names.find(first_of_layer(count)) != nullptr) ++count;
     if (count == 0) {
         fail(config().field_error(key, "is missing; a whole number was expected"));
         return 1;

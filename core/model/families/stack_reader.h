@@ -42,8 +42,10 @@ public:
     double epsilon(std::string_view key, double published_default);
     std::string activation(std::string_view key, std::string_view published_default);
     std::int64_t heads(std::string_view key, std::int64_t hidden_size);
-    /// Layers as the config says or, where it does not, as `first_of_layer` counts them.
-    std::int64_t layers(std::string_view key, const std::function<std::string(std::int64_t)>& first_of_layer);
+    /// Layers as the config says or, where it does not, as `first_of_layer` counts them; the published default, where
+    /// there is one, for families whose layers share their weights.
+    std::int64_t layers(std::string_view key, const std::function<std::string(std::int64_t)>& first_of_layer,
+                        std::int64_t published_default = 0);
 
     /// Rotary positions from `rope_parameters`, or `rope_theta`, `rotary_pct` and `rope_scaling` of older configs.
     RotaryScheme rotary(std::int64_t head_dim, double published_base, double published_share = 1.0);

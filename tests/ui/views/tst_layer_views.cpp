@@ -139,6 +139,18 @@ private Q_SLOTS:
         QVERIFY(std::isnan(chart.series[0].y[0])); // the first query has one key only
         QVERIFY(chart.series[0].y[5] > 0.0);
         QVERIFY(chart.bar && chart.bar->upper == 1.0);
+        // The last layer's line has the colour of the bar's upper end.
+        const QImage picture = view->plot()->grab().toImage();
+        const QPoint place =
+            view->plot()->placeOf(chart.series[1].x[6], chart.series[1].y[6]).toPoint();
+        const QColor upper(color_map_entry(ColorMapId::viridis, 255));
+        bool found = false;
+        for (int dx = -3; dx <= 3; ++dx)
+            for (int dy = -3; dy <= 3; ++dy) {
+                const QColor here = picture.pixelColor(place + QPoint(dx, dy));
+                found = found || (std::abs(here.hue() - upper.hue()) < 12 && here.saturation() > 120);
+            }
+        QVERIFY(found);
     }
 
     void another_length_is_computed_and_the_newest_wish_wins()
