@@ -34,7 +34,12 @@ struct FigureArguments {
     std::string width, height, font, font_family;
     std::string head = "mean";
     std::string quantity = "constants_removed";
+    bool quantity_given = false;
     std::string color_map, scale, letter;
+    std::string method = "tsne", start = "pca", part;
+    double perplexity = core::TsneOptions{}.perplexity;
+    std::size_t iterations = core::TsneOptions{}.iterations;
+    bool dot = false;
     bool without_first = false;
     bool title = false;
     int dpi = ui::FigureOptions{}.dpi;
@@ -103,15 +108,39 @@ void add_arguments(CLI::App& program, FigureArguments& arguments)
                                             : core::in_quotes(text, 40) + ": a number or mean";
         })
         ->capture_default_str();
-    program.add_option("--quantity", arguments.quantity, "What the map holds")
-        ->check(CLI::IsMember({"logits", "constants_removed", "probabilities"}))
-        ->capture_default_str();
+    program
+        .add_option_function<std::string>(
+            "--quantity",
+            [&arguments](const std::string& quantity) {
+                arguments.quantity = quantity;
+                arguments.quantity_given = true;
+            },
+            "What the map holds; of a metric table: these rows only")
+        ->default_str(arguments.quantity)
+        ->check(CLI::IsMember({"logits", "constants_removed", "probabilities"}));
     program.add_flag("--without-first", arguments.without_first,
                      "Leave the first position out (with --special: every special one)");
     program.add_option("--color-map", arguments.color_map, "Colours of a heatmap")
         ->check(CLI::IsMember(ids_of(ui::color_maps())));
     program.add_option("--scale", arguments.scale, "How values become colours")
         ->check(CLI::IsMember(ids_of(ui::scale_kinds())));
+    program.add_option("--method", arguments.method, "How a position map is made")
+        ->check(CLI::IsMember({"tsne", "pca"}))
+        ->capture_default_str();
+    program.add_option("--perplexity", arguments.perplexity, "Neighbours that count in t-SNE")
+        ->check(CLI::Range(1.0, 1e6))
+        ->capture_default_str();
+    program.add_option("--iterations", arguments.iterations, "Steps of t-SNE")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}))
+        ->capture_default_str();
+    program.add_option("--init", arguments.start, "Where t-SNE starts; --seed is that of random")
+        ->check(CLI::IsMember({"pca", "random"}))
+        ->capture_default_str();
+    program.add_flag("--dot", arguments.dot, "Position similarity: dot product in place of the cosine");
+    program.add_option(
+        "--show", arguments.part,
+        "Of position_similarity: similarity, norms, singular_values or spectrum; of relative_bias: "
+        "curves or map");
     program.add_flag("--title", arguments.title, "Draw a title (captions are for papers)");
     program.add_option("--letter", arguments.letter, "Letter of the panel: a is drawn as (a)")
         ->check([](const std::string& text) -> std::string {
@@ -135,6 +164,15 @@ ui::FigureRequest request_of(const FigureArguments& arguments)
     for (const core::Quantity quantity :
          {core::Quantity::logits, core::Quantity::constants_removed, core::Quantity::probabilities})
         if (core::quantity_id(quantity) == arguments.quantity) request.display.quantity = quantity;
+    if (arguments.quantity_given) request.table_quantity = request.display.quantity;
+    request.pca = arguments.method == "pca";
+    request.tsne.perplexity = arguments.perplexity;
+    request.tsne.iterations = arguments.iterations;
+    request.tsne.seed = arguments.probe.seed;
+    request.tsne.start = arguments.start == "random" ? core::TsneStart::random : core::TsneStart::pca;
+    request.similarity = arguments.dot ? core::SimilarityKind::dot : core::SimilarityKind::cosine;
+    request.part = arguments.part;
+    if (arguments.probe.length_given) request.vectors = arguments.probe.length;
     if (arguments.without_first) request.display.positions = core::PositionChoice::without_first;
     request.scale = ui::find_scale_kind(arguments.scale);
 

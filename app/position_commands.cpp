@@ -98,7 +98,7 @@ Result<Mapped> map_vectors(const Opened& opened, const MapArguments& arguments, 
     out.report["rows"] = out.vectors.count();
     out.report["method"] = arguments.method;
     if (arguments.method == "pca") {
-        auto map = core::pca(std::as_const(out.vectors.vectors).matrix(), ctx);
+        auto map = core::position_pca(out.vectors, ctx);
         if (!map) return map.error();
         out.report["variance_share"] = map->variance_share;
         out.report["seconds"] = map->seconds;

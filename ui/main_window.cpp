@@ -29,7 +29,11 @@
 #include "core/checkpoint/file_store.h"
 #include "core/kernels/thread_pool.h"
 #include "ui/analysis_controller.h"
+<<<<<<< HEAD
 #include "ui/byte_text.h"
+=======
+#include "ui/choice_command.h"
+>>>>>>> views
 #include "ui/convert.h"
 #include "ui/dialogs/about_dialog.h"
 #include "ui/dialogs/hub_picker_dialog.h"
@@ -343,6 +347,10 @@ void MainWindow::connectAll()
     connect(m_workspace, &Workspace::headChosen, this, &MainWindow::takeHead);
     connect(m_workspace, &Workspace::layerChosen, this, &MainWindow::takeLayer);
     connect(m_workspace, &Workspace::openRequested, this, &MainWindow::chooseFolder);
+    connect(m_workspace, &Workspace::choiceMade, this,
+            [this](Panel* panel, const QVariantMap& before, const QVariantMap& after, const QString& what) {
+                m_controller->undoStack()->push(new ChoiceCommand(panel, before, after, what));
+            });
     connect(m_workspace, &Workspace::failed, m_banner, &ErrorBanner::showError);
     const auto show_layout = [this] {
         const QString id = to_qstring(m_workspace->layoutId());

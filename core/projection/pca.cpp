@@ -28,10 +28,10 @@ std::size_t size_of(Eigen::Index n)
 }
 
 /// Centred vectors in float32, the sums in double.
-FloatMatrix centred(MatrixView vectors)
+FloatMatrix centred(MatrixView vectors, Eigen::VectorXd& mean)
 {
     const auto n = static_cast<Eigen::Index>(vectors.rows), d = static_cast<Eigen::Index>(vectors.cols);
-    Eigen::VectorXd mean = Eigen::VectorXd::Zero(d);
+    mean = Eigen::VectorXd::Zero(d);
     for (Eigen::Index i = 0; i < n; ++i)
         for (Eigen::Index f = 0; f < d; ++f) mean(f) += static_cast<double>(vectors(size_of(i), size_of(f)));
     mean /= static_cast<double>(n);
@@ -76,7 +76,8 @@ Result<PcaMap> pca(MatrixView vectors, const RunContext& ctx)
 {
     const auto start = std::chrono::steady_clock::now();
     if (auto fit = check_vectors(vectors, 2, "PCA"); !fit) return fit.error();
-    FloatMatrix rows = centred(vectors);
+    Eigen::VectorXd mean;
+    FloatMatrix rows = centred(vectors, mean);
     // Scaled so that neither squares nor their sums leave float32's range.
     const double scale = static_cast<double>(rows.cwiseAbs().maxCoeff());
     rows *= static_cast<float>(1.0 / scale);
@@ -118,6 +119,7 @@ Result<PcaMap> pca(MatrixView vectors, const RunContext& ctx)
     }
 
     PcaMap out;
+    out.mean.assign(mean.begin(), mean.end());
     projected = project(rows, directions.cast<float>());
     for (Eigen::Index r = 0; r < 2; ++r) {
         std::vector<double>& axis = r == 0 ? out.points.x : out.points.y;
@@ -126,6 +128,10 @@ Result<PcaMap> pca(MatrixView vectors, const RunContext& ctx)
         Eigen::Index largest = 0;
         directions.row(r).cwiseAbs().maxCoeff(&largest);
         const double sign = directions(r, largest) < 0.0 ? -scale : scale;
+        std::vector<double>& direction = out.directions[size_of(r)];
+        direction.resize(size_of(d));
+        for (Eigen::Index f = 0; f < d; ++f)
+            direction[size_of(f)] = directions(r, largest) < 0.0 ? -directions(r, f) : directions(r, f);
         for (Eigen::Index i = 0; i < n; ++i) axis[size_of(i)] = sign * static_cast<double>(projected(i, r));
         out.variance_share[size_of(r)] = std::clamp(variances(r) / total, 0.0, 1.0);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/base/run_context.h"
@@ -11,8 +12,10 @@ namespace posiscope::core {
 
 /// Vectors seen along their two directions of largest variance.
 struct PcaMap {
-    PointMap2D points;                      ///< in the unit of the vectors, centred at the mean vector
-    std::array<double, 2> variance_share{}; ///< of the total variance, 0 .. 1
+    PointMap2D points;                             ///< in the unit of the vectors, centred at the mean vector
+    std::array<double, 2> variance_share{};        ///< of the total variance, 0 .. 1
+    std::vector<double> mean;                      ///< vector at the origin of the map
+    std::array<std::vector<double>, 2> directions; ///< of its axes, of length 1; empty with a single feature
     double seconds = 0.0;
 };
 

@@ -125,6 +125,31 @@ std::vector<std::int64_t> PositionVectors::used_positions() const
     return out;
 }
 
+Result<PcaMap> position_pca(const PositionVectors& vectors, const RunContext& ctx)
+{
+    const HostTensor used = vectors.used_vectors();
+    auto map = pca(used.matrix(), ctx);
+    if (!map || used.dim(0) == vectors.vectors.dim(0)) return map;
+    const MatrixView all = vectors.vectors.matrix();
+    const PointMap2D of_used = std::exchange(map->points, {});
+    std::size_t next = 0;
+    for (std::size_t row = 0; row < vectors.count(); ++row) {
+        double place[2] = {0.0, 0.0};
+        if (vectors.roles[row] == RowRole::used) {
+            place[0] = of_used.x[next];
+            place[1] = of_used.y[next++];
+        } else {
+            for (std::size_t axis = 0; axis < 2; ++axis)
+                for (std::size_t f = 0; f < map->directions[axis].size(); ++f)
+                    place[axis] +=
+                        (static_cast<double>(all(row, f)) - map->mean[f]) * map->directions[axis][f];
+        }
+        map->points.x.push_back(place[0]);
+        map->points.y.push_back(place[1]);
+    }
+    return map;
+}
+
 std::string lack_of_position_vectors(const Stack& stack)
 {
     if (stack.absolute != AbsolutePositions::none || !stack.position_table.empty() ||

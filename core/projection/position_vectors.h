@@ -9,6 +9,7 @@
 #include "core/base/result.h"
 #include "core/base/run_context.h"
 #include "core/model/open_model.h"
+#include "core/projection/pca.h"
 #include "core/tensor/host_tensor.h"
 
 namespace posiscope::core {
@@ -57,6 +58,11 @@ inline constexpr std::int64_t shown_offsets = 64;
 /// @error unsupported_model (a scheme without vectors: the sentence names it), not_found, numeric_failure, unreadable
 Result<PositionVectors> read_position_vectors(const OpenModel& model, const Stack& stack, std::int64_t length,
                                               const RunContext& ctx);
+
+/// The principal components of the rows that positions have, and every row seen along them: rows that are special or never
+/// used are mostly far from all others, and would turn the axes to themselves. `points` has one for each row.
+/// @error as pca
+Result<PcaMap> position_pca(const PositionVectors& vectors, const RunContext& ctx);
 
 /// Why a stack has no position vectors, as a sentence; empty where it has some. Reads nothing.
 std::string lack_of_position_vectors(const Stack& stack);

@@ -39,12 +39,14 @@ struct ChartBar {
     ColorMapId map = ColorMapId::viridis;
     QString label;
     double lower = 0.0, upper = 1.0;
+    bool shown = true; ///< false: its colours hold, but a chart beside this one has the bar
 };
 
 /// A map of points, curves, or a picture of cells, for the window and for figures: both draw it by draw_chart().
 struct ChartContent {
     std::vector<ChartSeries> series;
-    std::vector<ChartLabel> labels; ///< beside points
+    std::vector<ChartLabel> labels; ///< beside points, above to the right
+    std::vector<ChartLabel> notes;  ///< right of places, at their height
     QString x_label, y_label;
     bool is_map = false;    ///< one unit is as long in both directions, and the axes have no numbers
     bool integer_x = false; ///< whole numbers on the horizontal axis

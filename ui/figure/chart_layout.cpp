@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include <QStringList>
 
@@ -50,9 +51,69 @@ void draw_dot(FigureCanvas& canvas, const QPointF& middle, double radius, const 
         canvas.polygon(outline, color);
 }
 
+/// Where a label beside a point hides the fewest points; nothing where every place is off the plot or taken.
+std::optional<QRectF> label_place(const ChartContent& content, const ChartFrame& frame, const QPointF& at,
+                                  const QSizeF& size, double gap, const std::vector<QRectF>& taken)
+{
+    std::optional<QRectF> best;
+    int fewest = 0;
+    // From the upper right corner round: of equal places the first.
+    constexpr std::array<std::pair<int, int>, 8> sides{
+        {{1, -1}, {-1, -1}, {1, 1}, {-1, 1}, {0, -1}, {0, 1}, {1, 0}, {-1, 0}}};
+    for (const auto& [x, y] : sides) {
+        const double reach = x != 0 && y != 0 ? 0.7 * gap : 1.3 * gap;
+        const QPointF corner(x > 0   ? at.x() + reach
+                             : x < 0 ? at.x() - reach - size.width()
+                                     : at.x() - 0.5 * size.width(),
+                             y > 0   ? at.y() + reach
+                             : y < 0 ? at.y() - reach - size.height()
+                                     : at.y() - 0.5 * size.height());
+        const QRectF box(corner, size);
+        if (!frame.area.contains(box) || std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) {
+                return other.intersects(box);
+            }))
+            continue;
+        const QRectF around = box.adjusted(-0.4 * gap, -0.4 * gap, 0.4 * gap, 0.4 * gap);
+        int hidden = 0;
+        for (const ChartSeries& series : content.series)
+            for (std::size_t k = 0; k < std::min(series.x.size(), series.y.size()); ++k)
+                hidden += around.contains(frame.at(series.x[k], series.y[k])) ? 1 : 0;
+        if (best && hidden >= fewest) continue;
+        best = box;
+        fewest = hidden;
+        if (fewest == 0) break;
+    }
+    return best;
+}
+
 int fitting(double extent, double each)
 {
     return std::clamp(static_cast<int>(extent / each), 2, 13);
+}
+
+/// The colour bar's own room at the right.
+struct BarRoom {
+    std::vector<Tick> marks;
+    double label_width = 0.0;
+    double width = 0.0; ///< 0: there is no bar
+};
+
+constexpr double edge = 2.0;
+
+BarRoom bar_room(const ChartContent& content, const TextMeasure& measure, double em)
+{
+    BarRoom room;
+    if (!content.bar || !content.bar->shown) return room;
+    ColorScale scale;
+    scale.map = content.bar->map;
+    scale.lower = content.bar->lower;
+    scale.upper = content.bar->upper;
+    room.marks = color_bar_ticks(scale, 6);
+    for (const Tick& mark : room.marks)
+        room.label_width = std::max(room.label_width, measure.width(mark.label));
+    // Gap, bar, tick, gap, label, gap, name.
+    room.width = (1.1 + 1.1 + 0.35 + 0.25 + 0.4 + 0.2) * em + room.label_width + measure.line_height();
+    return room;
 }
 
 struct LegendRow {
@@ -118,23 +179,11 @@ ChartFrame draw_chart(FigureCanvas& canvas, const ChartContent& content, const C
     const TextMeasure measure(style.font);
     const PlotColors& colors = style.colors;
     const FigurePen pen{colors.text, thin, false};
-    const double em = style.font.points, tick = 0.35 * em, gap = 0.25 * em, name_gap = 0.4 * em, edge = 2.0;
+    const double em = style.font.points, tick = 0.35 * em, gap = 0.25 * em, name_gap = 0.4 * em;
     std::vector<LegendRow> legend;
     const double legend_height = place_legend(content, style, measure, page.width() - 4.0 * em, legend);
 
-    // The bar's own room at the right.
-    std::vector<Tick> bar_marks;
-    double bar_room = 0.0, bar_label_width = 0.0;
-    ColorScale bar_scale;
-    if (content.bar) {
-        bar_scale.map = content.bar->map;
-        bar_scale.lower = content.bar->lower;
-        bar_scale.upper = content.bar->upper;
-        bar_marks = color_bar_ticks(bar_scale, 6);
-        for (const Tick& mark : bar_marks)
-            bar_label_width = std::max(bar_label_width, measure.width(mark.label));
-        bar_room = 1.1 * em + 1.1 * em + tick + gap + bar_label_width + name_gap + measure.line_height();
-    }
+    const BarRoom bar = bar_room(content, measure, em);
     const bool numbers = !content.is_map && content.image.isNull();
     ChartFrame frame;
     std::tie(frame.left, frame.right) = content.x_range.value_or(spanned(content, true));
@@ -158,7 +207,7 @@ ChartFrame draw_chart(FigureCanvas& canvas, const ChartContent& content, const C
         before += measure.line_height() + name_gap + widest + gap + tick;
     }
     frame.area = QRectF(
-        before, top, std::max(4.0, page.width() - before - bar_room - edge - (numbers ? em : 0.0)), height);
+        before, top, std::max(4.0, page.width() - before - bar.width - edge - (numbers ? em : 0.0)), height);
     if (content.is_map || !content.image.isNull()) {
         // The unit that fits both ways, the rest shared by both sides.
         const double wide = (frame.right - frame.left) / frame.area.width(),
@@ -230,20 +279,20 @@ ChartFrame draw_chart(FigureCanvas& canvas, const ChartContent& content, const C
     std::vector<QRectF> taken;
     for (const ChartLabel& label : content.labels) {
         if (!inside(label.x, label.y)) continue;
-        const QPointF place = frame.at(label.x, label.y) + QPointF(0.55 * em, -0.35 * em);
-        const QRectF box(place.x(), place.y() - measure.cap_height(), measure.width(label.text),
-                         measure.cap_height());
-        if (box.right() > area.right() || std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) {
-                return other.intersects(box);
-            }))
-            continue;
-        taken.push_back(box.adjusted(-1, -1, 1, 1));
-        canvas.text({place, label.text, TextAnchor::start, 0.0, false, colors.text});
+        const QSizeF size(measure.width(label.text), measure.cap_height());
+        if (const auto box = label_place(content, frame, frame.at(label.x, label.y), size, 0.5 * em, taken)) {
+            taken.push_back(box->adjusted(-1, -1, 1, 1));
+            canvas.text({box->bottomLeft(), label.text, TextAnchor::start, 0.0, false, colors.text});
+        }
     }
+
+    for (const ChartLabel& note : content.notes)
+        canvas.text({frame.at(note.x, note.y) + QPointF(0.6 * em, 0.5 * measure.cap_height()), note.text,
+                     TextAnchor::start, 0.0, false, colors.text});
 
     if (content.is_map)
         canvas.frame(area, {colors.faint, thin, false});
-    else if (!content.image.isNull())
+    else if (!content.image.isNull() && !content.image.hasAlphaChannel())
         canvas.frame(area, pen);
     if (numbers) {
         canvas.line(area.bottomLeft(), area.bottomRight(), pen);
@@ -290,28 +339,28 @@ ChartFrame draw_chart(FigureCanvas& canvas, const ChartContent& content, const C
                      false,
                      colors.text});
     }
-    if (content.bar) {
+    if (content.bar && content.bar->shown) {
         const double side = std::min(area.height(), 14.0 * em);
-        const QRectF bar(area.right() + 1.1 * em, area.center().y() - 0.5 * side, 1.1 * em, side);
-        canvas.cells(bar, color_bar_image(content.bar->map));
-        canvas.frame(bar, pen);
-        for (const Tick& mark : bar_marks) {
-            const double y = bar.bottom() - mark.at * bar.height();
-            canvas.line({bar.right(), y}, {bar.right() + tick, y}, pen);
-            canvas.text({{bar.right() + tick + gap, y + 0.5 * measure.cap_height()},
+        const QRectF place(area.right() + 1.1 * em, area.center().y() - 0.5 * side, 1.1 * em, side);
+        canvas.cells(place, color_bar_image(content.bar->map));
+        canvas.frame(place, pen);
+        for (const Tick& mark : bar.marks) {
+            const double y = place.bottom() - mark.at * place.height();
+            canvas.line({place.right(), y}, {place.right() + tick, y}, pen);
+            canvas.text({{place.right() + tick + gap, y + 0.5 * measure.cap_height()},
                          mark.label,
                          TextAnchor::start,
                          0.0,
                          false,
                          colors.text});
         }
-        canvas.text(
-            {{bar.right() + tick + gap + bar_label_width + name_gap + measure.descent(), bar.center().y()},
-             content.bar->label,
-             TextAnchor::middle,
-             90.0,
-             false,
-             colors.text});
+        canvas.text({{place.right() + tick + gap + bar.label_width + name_gap + measure.descent(),
+                      place.center().y()},
+                     content.bar->label,
+                     TextAnchor::middle,
+                     90.0,
+                     false,
+                     colors.text});
     }
     for (const LegendRow& row : legend) {
         const QPointF at(2.0 * em + row.x, edge + style.strip + row.y);
@@ -328,6 +377,24 @@ ChartFrame draw_chart(FigureCanvas& canvas, const ChartContent& content, const C
                      colors.text});
     }
     return frame;
+}
+
+double fitting_chart_height(const ChartContent& content, const ChartStyle& style, double width)
+{
+    if (!content.is_map && content.image.isNull()) return 0.0;
+    const TextMeasure measure(style.font);
+    const double room =
+        std::max(4.0, width - 2.0 * edge - bar_room(content, measure, style.font.points).width);
+    double aspect = 1.0;
+    if (!content.image.isNull()) {
+        aspect = static_cast<double>(content.image.height()) / content.image.width();
+    } else {
+        const auto [left, right] = content.x_range.value_or(spanned(content, true));
+        const auto [bottom, top] = content.y_range.value_or(spanned(content, false));
+        // A thread that lies flat (or stands) still gets a frame to be read in.
+        aspect = std::clamp((top - bottom) / (right - left), 0.45, 1.25);
+    }
+    return room * std::min(aspect, 2.0) + 2.0 * edge + style.strip;
 }
 
 } // namespace posiscope::ui

@@ -36,6 +36,9 @@ struct ChartStyle {
 ChartFrame draw_chart(FigureCanvas& canvas, const ChartContent& content, const ChartStyle& style,
                       const QSizeF& page);
 
+/// The height at which a map or a picture fills a page of this width; 0 for other charts.
+double fitting_chart_height(const ChartContent& content, const ChartStyle& style, double width);
+
 /// The colour of a point or line of a series.
 QColor series_color(const ChartContent& content, const ChartSeries& series, std::size_t point,
                     const PlotColors& colors);

@@ -27,6 +27,7 @@ struct FigureText {
     double angle = 0.0; ///< degrees, clockwise, about `at`
     bool bold = false;
     QColor color = Qt::black;
+    double scale = 1.0; ///< of the figure's size of text
 };
 
 /// A line's look; width in points.

@@ -11,6 +11,7 @@
 #include <QStringList>
 
 #include "ui/figure/chart_layout.h"
+#include "ui/figure/table_layout.h"
 #include "ui/plot/plot_colors.h"
 #include "ui/plot/ticks.h"
 
@@ -149,8 +150,9 @@ HeatmapFrame heatmap_frame(const FigureSpec& spec, const HeatmapContent& content
         frame.first = std::max(frame.first, content.first);
         frame.last = std::min(frame.last, content.last);
     }
-    const double position_width =
-        std::max(measure.width(QString::number(frame.first)), measure.width(QString::number(frame.last)));
+    const int shift = content.axes.shift;
+    const double position_width = std::max(measure.width(fixed_text(frame.first + shift, 0)),
+                                           measure.width(fixed_text(frame.last + shift, 0)));
     frame.left =
         spaces.edge + measure.line_height() + spaces.name + position_width + spaces.tick_label + spaces.tick;
     frame.bottom = spaces.tick + spaces.tick_label + measure.cap_height() + spaces.name +
@@ -257,10 +259,12 @@ void draw_heatmap_figure(FigureCanvas& canvas, const FigureSpec& spec, const Hea
     const auto at_position = [&](double position) {
         return (position - frame.first + 0.5) / frame.count() * side;
     };
-    const double position_width =
-        std::max(measure.width(QString::number(frame.first)), measure.width(QString::number(frame.last)));
-    for (const Tick& tick : integer_ticks(frame.first, frame.last,
-                                          fitting_ticks(side, position_width + 1.1 * options.font_pt))) {
+    const int shift = content.axes.shift;
+    const double position_width = std::max(measure.width(fixed_text(frame.first + shift, 0)),
+                                           measure.width(fixed_text(frame.last + shift, 0)));
+    const std::vector<Tick> position_marks = position_ticks(
+        frame.first, frame.last, shift, fitting_ticks(side, position_width + 1.1 * options.font_pt));
+    for (const Tick& tick : position_marks) {
         const double at = square.left() + at_position(tick.at);
         canvas.line({at, square.bottom()}, {at, square.bottom() + spaces.tick}, pen);
         canvas.text({{at, square.bottom() + spaces.tick + spaces.tick_label + measure.cap_height()},
@@ -270,8 +274,7 @@ void draw_heatmap_figure(FigureCanvas& canvas, const FigureSpec& spec, const Hea
                      false,
                      colors.text});
     }
-    for (const Tick& tick : integer_ticks(frame.first, frame.last,
-                                          fitting_ticks(side, position_width + 1.1 * options.font_pt))) {
+    for (const Tick& tick : position_marks) {
         const double at = square.top() + at_position(tick.at);
         canvas.line({square.left() - spaces.tick, at}, {square.left(), at}, pen);
         canvas.text({{square.left() - spaces.tick - spaces.tick_label, at + 0.5 * measure.cap_height()},
@@ -284,13 +287,14 @@ void draw_heatmap_figure(FigureCanvas& canvas, const FigureSpec& spec, const Hea
     const double name_baseline = square.bottom() + spaces.tick + spaces.tick_label + measure.cap_height() +
                                  spaces.name + measure.ascent();
     canvas.text({{square.center().x(), name_baseline},
-                 tr_text("key position"),
+                 content.axes.columns.isEmpty() ? tr_text("key position") : content.axes.columns,
                  TextAnchor::middle,
                  0.0,
                  false,
                  colors.text});
     const double name_x = square.left() - frame.left + spaces.edge;
-    draw_vertical_name(canvas, {tr_text("query position")}, name_x, square.center().y(), -90.0, measure);
+    draw_vertical_name(canvas, {content.axes.rows.isEmpty() ? tr_text("query position") : content.axes.rows},
+                       name_x, square.center().y(), -90.0, measure);
     draw_color_bar(canvas, scale, frame, square, measure, spaces);
     draw_strip(canvas, spec, options, measure, square.left(), square.right(), page.width());
 }
@@ -527,9 +531,12 @@ QSizeF figure_size_mm(const FigureSpec& spec, const FigureOptions& options)
         HeatmapFrame frame;
         const double side = settled_side(spec, *heatmap, options, measure, width, 0.0, frame);
         height = frame.top + side + frame.bottom;
+    } else if (const auto* table = std::get_if<TableContent>(&spec.content)) {
+        height = table_height(*table, figure_font(options), width) + strip_height(spec, options, measure);
     } else if (const auto* chart = std::get_if<ChartContent>(&spec.content);
                chart != nullptr && (chart->is_map || !chart->image.isNull())) {
-        height = 0.82 * width + strip_height(spec, options, measure);
+        height = fitting_chart_height(
+            *chart, {figure_font(options), page_colors(), strip_height(spec, options, measure)}, width);
     } else {
         // A curve reads best wide; a page-wide one still lower.
         height = (options.width_mm > 120.0 ? 0.42 : 0.64) * width + strip_height(spec, options, measure);
@@ -546,6 +553,11 @@ void draw_figure(FigureCanvas& canvas, const FigureSpec& spec, const FigureOptio
         if (heatmap->map.length > 0) draw_heatmap_figure(canvas, spec, *heatmap, options, page);
     } else if (const auto* profile = std::get_if<ProfileContent>(&spec.content)) {
         draw_profile_figure(canvas, spec, *profile, options, page);
+    } else if (const auto* table = std::get_if<TableContent>(&spec.content)) {
+        const TextMeasure measure(figure_font(options));
+        draw_table(canvas, *table, figure_font(options), page_colors(), page,
+                   strip_height(spec, options, measure));
+        draw_strip(canvas, spec, options, measure, 0.0, page.width(), page.width());
     } else if (const auto* chart = std::get_if<ChartContent>(&spec.content)) {
         const TextMeasure measure(figure_font(options));
         const ChartFrame frame =

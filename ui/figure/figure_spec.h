@@ -12,7 +12,9 @@
 
 #include "core/metrics/quantity.h"
 #include "ui/figure/chart.h"
+#include "ui/figure/table_content.h"
 #include "ui/plot/color_scale.h"
+#include "ui/plot/heatmap_axes.h"
 #include "ui/plot/profile_curve.h"
 
 namespace posiscope::ui {
@@ -24,6 +26,7 @@ struct HeatmapContent {
     QString quantity_label;
     int first = 0;
     int last = -1; ///< below `first`: the whole map
+    HeatmapAxes axes;
 };
 
 /// An offset profile to draw: offsets first .. last.
@@ -36,7 +39,7 @@ struct ProfileContent {
 
 /// What a figure shows and where it comes from. The same spec gives the same figure on screen and in every format.
 struct FigureSpec {
-    std::variant<HeatmapContent, ProfileContent, ChartContent> content;
+    std::variant<HeatmapContent, ProfileContent, ChartContent, TableContent> content;
     QString title;              ///< drawn on request only: captions are for papers
     QByteArray provenance_json; ///< one JSON object: program version, checkpoint, every setting, seed
     QString suggested_name;     ///< file name without folder and extension

@@ -71,8 +71,9 @@ core::Result<void> check(const FigureSpec& spec, const FigureOptions& options)
     const auto* heatmap = std::get_if<HeatmapContent>(&spec.content);
     const auto* profile = std::get_if<ProfileContent>(&spec.content);
     const auto* chart = std::get_if<ChartContent>(&spec.content);
-    if ((heatmap && heatmap->map.length == 0) || (profile && profile->curve.mean.empty()) ||
-        (chart && chart->empty()))
+    const auto* table = std::get_if<TableContent>(&spec.content);
+    if ((table && table->rows() == 0) || (heatmap && heatmap->map.length == 0) ||
+        (profile && profile->curve.mean.empty()) || (chart && chart->empty()))
         return invalid(QStringLiteral("there is nothing to draw"));
     return {};
 }

@@ -25,7 +25,7 @@ QImage at_device_size(const QImage& image, const QSize& size)
 {
     if (size.width() < image.width() || size.height() < image.height())
         return image.scaled(size, Qt::IgnoreAspectRatio, Qt::SmoothTransformation);
-    QImage out(size, QImage::Format_RGB32);
+    QImage out(size, image.format());
     std::vector<int> column(static_cast<std::size_t>(size.width()));
     for (int x = 0; x < size.width(); ++x)
         column[static_cast<std::size_t>(x)] = static_cast<int>((x + 0.5) * image.width() / size.width());
@@ -121,7 +121,10 @@ void PainterCanvas::cells(const QRectF& rect, const QImage& image)
     const QSize size(std::max(1, end.x() - corner.x()), std::max(1, end.y() - corner.y()));
     m_painter.save();
     m_painter.resetTransform();
-    m_painter.drawImage(corner, at_device_size(image.convertToFormat(QImage::Format_RGB32), size));
+    // Through transparent gaps between pictures the page shows.
+    const QImage pixels = image.convertToFormat(image.hasAlphaChannel() ? QImage::Format_ARGB32_Premultiplied
+                                                                        : QImage::Format_RGB32);
+    m_painter.drawImage(corner, at_device_size(pixels, size));
     m_painter.restore();
 }
 
@@ -135,7 +138,7 @@ void PainterCanvas::text(const FigureText& text)
     m_painter.save();
     m_painter.translate(text.at);
     m_painter.rotate(text.angle);
-    m_painter.scale(1.0 / font_detail, 1.0 / font_detail);
+    m_painter.scale(text.scale / font_detail, text.scale / font_detail);
     m_painter.setFont(font);
     m_painter.setPen(text.color);
     m_painter.drawText(QPointF(-share * width, 0.0), text.text);

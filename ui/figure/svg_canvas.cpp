@@ -85,6 +85,7 @@ QImage with_palette(const QImage& image)
 
 SvgCanvas::SvgCanvas(const QSizeF& size_mm, const FigureFont& font, const QString& title,
                      const QByteArray& provenance_json)
+    : m_font_points(font.points)
 {
     const QByteArray width = number(size_mm.width());
     const QByteArray height = number(size_mm.height());
@@ -155,6 +156,10 @@ void SvgCanvas::cell_paths(const QRectF& rect, const QImage& image)
             const QRgb color = image.pixel(x, y);
             int end = x + 1;
             while (end < image.width() && image.pixel(end, y) == color) ++end;
+            if (qAlpha(color) == 0) { // a gap between pictures
+                x = end;
+                continue;
+            }
             runs[color] += 'M' + QByteArray::number(x) + ' ' + QByteArray::number(y) + 'h' +
                            QByteArray::number(end - x) + "v1h-" + QByteArray::number(end - x) + 'z';
             x = end;
@@ -193,6 +198,7 @@ void SvgCanvas::text(const FigureText& text)
     if (text.anchor == TextAnchor::middle) m_out += " text-anchor=\"middle\"";
     if (text.anchor == TextAnchor::end) m_out += " text-anchor=\"end\"";
     if (text.bold) m_out += " font-weight=\"bold\"";
+    if (text.scale != 1.0) m_out += " font-size=\"" + number(text.scale * m_font_points) + '"';
     if (text.angle != 0.0)
         m_out += " transform=\"rotate(" + number(text.angle) + ' ' + number(text.at.x()) + ' ' +
                  number(text.at.y()) + ")\"";

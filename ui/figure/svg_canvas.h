@@ -33,6 +33,7 @@ private:
     void cell_picture(const QRectF& rect, const QImage& image);
 
     QByteArray m_out;
+    double m_font_points;
 };
 
 } // namespace posiscope::ui

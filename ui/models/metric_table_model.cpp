@@ -35,6 +35,15 @@ QString range_sentence(const core::Metric& metric)
 
 } // namespace
 
+MetricTexts metric_texts(const core::Metric& metric, const core::MetricValue& value)
+{
+    MetricTexts texts{shown_number(value.value, decimals_of(metric)), {}};
+    if (std::isfinite(value.value) && std::isfinite(value.standard_error))
+        texts.error = QStringLiteral("\u00b1 ") +
+                      shown_number(value.standard_error, metric.whole_number ? 1 : decimals_of_errors);
+    return texts;
+}
+
 void MetricTableModel::setTable(std::shared_ptr<const core::MetricTable> table)
 {
     if (!table) table = std::make_shared<const core::MetricTable>();
@@ -101,24 +110,17 @@ QVariant MetricTableModel::metricData(const core::MetricRow& row, std::size_t me
     if (metric_index >= row.values.size()) return {};
     const core::Metric& metric = core::metric_list()[metric_index];
     const core::MetricValue& value = row.values[metric_index];
-    const int decimals = decimals_of(metric);
-    const QString error =
-        std::isfinite(value.standard_error)
-            ? QStringLiteral("\u00b1 ") +
-                  shown_number(value.standard_error, metric.whole_number ? 1 : decimals_of_errors)
-            : QString();
+    const MetricTexts texts = metric_texts(metric, value);
     switch (role) {
-    case Qt::DisplayRole: {
-        const QString shown = shown_number(value.value, decimals);
-        return error.isEmpty() || !std::isfinite(value.value) ? shown : shown + u' ' + error;
-    }
-    case value_role: return shown_number(value.value, decimals);
-    case error_role: return std::isfinite(value.value) ? error : QString();
+    case Qt::DisplayRole: return texts.error.isEmpty() ? texts.value : texts.value + u' ' + texts.error;
+    case value_role: return texts.value;
+    case error_role: return texts.error;
     case sort_role: return std::isfinite(value.value) ? QVariant(value.value) : QVariant();
     case Qt::TextAlignmentRole: return QVariant::fromValue(Qt::AlignRight | Qt::AlignVCenter);
     case Qt::ToolTipRole:
         if (std::isfinite(value.value))
-            return QStringLiteral("%1: %2 %3").arg(to_qstring(metric.label), shown_value(value.value), error);
+            return QStringLiteral("%1: %2 %3")
+                .arg(to_qstring(metric.label), shown_value(value.value), texts.error);
         return row.flat ? tr("Undefined: this map is flat, the positions have no preference at all.")
                         : tr("%1 is not defined for this map.").arg(to_qstring(metric.label));
     default: return {};

@@ -7,9 +7,17 @@
 #include <memory>
 #include <optional>
 
+#include "core/metrics/metric_list.h"
 #include "core/metrics/metric_table.h"
 
 namespace posiscope::ui {
+
+/// A metric as tables show it: "0.187", "\u00b1 0.004"; the error is empty where there is none.
+struct MetricTexts {
+    QString value;
+    QString error;
+};
+MetricTexts metric_texts(const core::Metric& metric, const core::MetricValue& value);
 
 /// The property table as Qt sees it: what the row is about, then one column for each metric.
 class MetricTableModel : public QAbstractTableModel {

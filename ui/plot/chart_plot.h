@@ -23,6 +23,13 @@ public:
     void setChart(ChartContent content, bool keepView = false);
     [[nodiscard]] const ChartContent& chart() const { return m_content; }
 
+    /// Makes another chart show the part that is seen here.
+    void giveView(ChartContent& content) const
+    {
+        content.x_range = m_content.x_range;
+        content.y_range = m_content.y_range;
+    }
+
     /// Rings around points (chart units), a vertical line, and a line of text at the top; all drawn over the chart.
     void setMarks(std::vector<QPointF> rings, std::optional<double> line = {}, const QString& readout = {});
     [[nodiscard]] const std::vector<QPointF>& rings() const { return m_rings; }

@@ -43,13 +43,18 @@ double quantile(std::vector<double>& values, double share)
     return low + rest * (high - low);
 }
 
-void set_percentile_range(ColorScale& scale, std::vector<double>& finite)
+/// @param column  values of the longest column: one that outshines the rest is left out at the upper end whole, also
+///                where the map is so small that it is more than the tail
+void set_percentile_range(ColorScale& scale, std::vector<double>& finite, std::size_t column)
 {
     const auto [least, largest] = std::minmax_element(finite.begin(), finite.end());
     const double full_lower = *least;
     const double full_upper = *largest;
+    const auto count = static_cast<double>(finite.size());
+    const double steps = std::max(1.0, count - 1.0);
     scale.lower = quantile(finite, percentile_tail);
-    scale.upper = quantile(finite, 1.0 - percentile_tail);
+    scale.upper = quantile(
+        finite, std::max(0.5, std::min(1.0 - percentile_tail, 1.0 - static_cast<double>(column) / steps)));
     if (scale.lower < scale.upper || full_lower == full_upper) return;
     // Nearly all values are the same one: a tenth of it to either side, so that the others show as clipped.
     const double step =
@@ -168,7 +173,9 @@ ColorScale make_color_scale(std::span<const core::PositionMap> maps, ColorMapId 
     double least_positive = std::numeric_limits<double>::infinity();
     bool negative_infinity = false;
     bool positive_infinity = false;
+    std::size_t column = 0;
     for (const core::PositionMap& map : maps) {
+        column += map.length;
         for (const double value : map.values) {
             if (std::isfinite(value)) {
                 finite.push_back(value);
@@ -197,7 +204,7 @@ ColorScale make_color_scale(std::span<const core::PositionMap> maps, ColorMapId 
         else
             scale.kind = ScaleKind::linear;
     } else if (kind == ScaleKind::percentile) {
-        set_percentile_range(scale, finite);
+        set_percentile_range(scale, finite, column);
     } else if (kind == ScaleKind::symmetric) {
         scale.upper = std::max(std::abs(full_lower), std::abs(full_upper));
         scale.lower = -scale.upper;
@@ -210,7 +217,13 @@ ColorScale make_color_scale(std::span<const core::PositionMap> maps, ColorMapId 
 ColorDefaults default_colors(MapMeaning meaning)
 {
     if (meaning == MapMeaning::signed_difference) return {ColorMapId::blue_white_red, ScaleKind::symmetric};
-    return {ColorMapId::viridis, ScaleKind::linear};
+    return {ColorMapId::viridis,
+            meaning == MapMeaning::probability ? ScaleKind::percentile : ScaleKind::linear};
+}
+
+MapMeaning meaning_of(core::Quantity quantity)
+{
+    return quantity == core::Quantity::probabilities ? MapMeaning::probability : MapMeaning::magnitude;
 }
 
 QImage heatmap_image(const core::PositionMap& map, const ColorScale& scale)

@@ -18,7 +18,8 @@ namespace posiscope::ui {
 enum class ColorMapId { viridis, cividis, magma, greys, blue_white_red, purple_green };
 
 /// How values become places on the colour map: from the least to the largest finite value, linear or logarithmic;
-/// from the 2nd to the 98th percentile; or from -m to m, m the largest magnitude.
+/// from the 2nd to the 98th percentile, where at the upper end at least as many values as a column has are left out;
+/// or from -m to m, m the largest magnitude.
 enum class ScaleKind { linear, logarithmic, percentile, symmetric };
 
 /// One row of the list of colour maps. `id` is written to settings and the command line.
@@ -77,10 +78,12 @@ ColorScale make_color_scale(const core::PositionMap& map, ColorMapId color_map, 
 ColorScale make_color_scale(std::span<const core::PositionMap> maps, ColorMapId color_map, ScaleKind kind);
 
 /// What a map shows, as far as its colours are concerned.
-enum class MapMeaning { magnitude, signed_difference };
+enum class MapMeaning { magnitude, signed_difference, probability };
+MapMeaning meaning_of(core::Quantity quantity);
 
 /// House rule: a sequential map for logits, probabilities and spreads; a diverging one centred at zero for
-/// differences, terms and biases.
+/// differences, terms and biases. Probabilities by percentiles: a first position that draws most of the attention must
+/// not darken all the rest.
 struct ColorDefaults {
     ColorMapId map;
     ScaleKind kind;

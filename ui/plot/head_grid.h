@@ -37,6 +37,8 @@ public:
     void setSelectedHead(int head);
     [[nodiscard]] int selectedHead() const { return m_selected; }
 
+    /// Which pictures are drawn, at the size of the tiles: another number once they were made again.
+    [[nodiscard]] qint64 pictureKey() const { return m_scaled.empty() ? 0 : m_scaled.front().cacheKey(); }
     /// Pixels of a head's picture in this widget.
     [[nodiscard]] QRect headRect(int head) const;
 

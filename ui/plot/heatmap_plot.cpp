@@ -80,6 +80,7 @@ struct HeatmapPlot::Parts {
     QSharedPointer<FixedTicker> below_ticker{new FixedTicker};
 
     core::PositionMap map;
+    HeatmapAxes axes;
     double least = 0.0; ///< finite values of the map
     double largest = 0.0;
     std::vector<double> row_means;    ///< over keys, one for each query
@@ -104,6 +105,21 @@ struct HeatmapPlot::Parts {
     std::optional<QRect> band;   ///< cells of the range being dragged: x, y = first, size = count
     bool hovering = false;
 
+    [[nodiscard]] QString row_name() const
+    {
+        return axes.rows.isEmpty() ? tr_text("query position") : axes.rows;
+    }
+    [[nodiscard]] QString column_name() const
+    {
+        return axes.columns.isEmpty() ? tr_text("key position") : axes.columns;
+    }
+    /// "query 17", "offset 5".
+    [[nodiscard]] QString line_name(const QString& axis, const char* of_attention, int position) const
+    {
+        const QString number = fixed_text(position + axes.shift, 0);
+        return axis.isEmpty() ? tr_text(of_attention).arg(number)
+                              : axis.section(QStringLiteral(" ("), 0, 0) + u' ' + number;
+    }
     [[nodiscard]] int map_first() const { return static_cast<int>(map.first_position); }
     [[nodiscard]] int map_last() const { return map_first() + static_cast<int>(map.length) - 1; }
     [[nodiscard]] int shown() const { return last - first + 1; }
@@ -195,7 +211,7 @@ void HeatmapPlot::Parts::restyle()
         pen.setJoinStyle(Qt::RoundJoin);
         graph->setPen(pen);
     }
-    heat->axis(QCPAxis::atLeft)->setLabel(tr_text("query position"));
+    heat->axis(QCPAxis::atLeft)->setLabel(row_name());
     replot();
 }
 
@@ -220,8 +236,8 @@ void HeatmapPlot::Parts::arrange()
         return widest;
     };
     const int axis_depth = tick_length + tick_padding;
-    const int position_width = std::max(metrics.horizontalAdvance(QString::number(first)),
-                                        metrics.horizontalAdvance(QString::number(last)));
+    const int position_width = std::max(metrics.horizontalAdvance(fixed_text(first + axes.shift, 0)),
+                                        metrics.horizontalAdvance(fixed_text(last + axes.shift, 0)));
     const int below_axis = axis_depth + text + name_padding + text;
     const int top = text / 2 + 2;
     const int margin = 6;
@@ -280,13 +296,14 @@ void HeatmapPlot::Parts::arrange()
         rect->axis(QCPAxis::atLeft)->setRange(low, high);
         rect->axis(QCPAxis::atRight)->setRange(low, high);
     }
-    key_ticker->setMarks(integer_ticks(first, last, std::min(11, side / (position_width + text))));
-    query_ticker->setMarks(integer_ticks(first, last, std::min(11, side / (2 * text))));
+    key_ticker->setMarks(
+        position_ticks(first, last, axes.shift, std::min(11, side / (position_width + text))));
+    query_ticker->setMarks(position_ticks(first, last, axes.shift, std::min(11, side / (2 * text))));
     QCPAxis* key_axis = heat->axis(QCPAxis::atBottom);
     key_axis->setTickLabels(!profiles_shown);
     key_axis->setTicks(!profiles_shown);
-    key_axis->setLabel(profiles_shown ? QString() : tr_text("key position"));
-    below->axis(QCPAxis::atBottom)->setLabel(tr_text("key position"));
+    key_axis->setLabel(profiles_shown ? QString() : column_name());
+    below->axis(QCPAxis::atBottom)->setLabel(column_name());
     // The name stands where it would without the wider value labels of the lower profile.
     heat->axis(QCPAxis::atLeft)
         ->setLabelPadding(name_padding + (left - text - name_padding - position_width - axis_depth));
@@ -497,9 +514,9 @@ void HeatmapPlot::Parts::draw_profile_names(QPainter& painter)
     painter.setPen(colors.text);
     const auto inside = [&](int position) { return position >= map_first() && position <= map_last(); };
     const QString row_name =
-        marked && inside(marked->x()) ? tr_text("key %1").arg(marked->x()) : tr_text("mean");
+        marked && inside(marked->x()) ? line_name(axes.columns, "key %1", marked->x()) : tr_text("mean");
     const QString column_name =
-        marked && inside(marked->y()) ? tr_text("query %1").arg(marked->y()) : tr_text("mean");
+        marked && inside(marked->y()) ? line_name(axes.rows, "query %1", marked->y()) : tr_text("mean");
     const auto write = [&](const QRect& place, const QString& name) {
         const QFontMetrics metrics(widget->font());
         const QRect box(place.right() - metrics.horizontalAdvance(name) - 4, place.top() + 2,
@@ -618,6 +635,18 @@ void HeatmapPlot::setMap(const core::PositionMap& map, const ColorScale& scale, 
 void HeatmapPlot::clear()
 {
     setMap({}, {}, {});
+}
+
+void HeatmapPlot::setAxes(const HeatmapAxes& axes)
+{
+    if (m_parts->axes == axes) return;
+    m_parts->axes = axes;
+    m_parts->restyle();
+}
+
+const HeatmapAxes& HeatmapPlot::axes() const
+{
+    return m_parts->axes;
 }
 
 const core::PositionMap& HeatmapPlot::map() const

@@ -10,6 +10,7 @@
 
 #include "core/metrics/quantity.h"
 #include "ui/plot/color_scale.h"
+#include "ui/plot/heatmap_axes.h"
 
 namespace posiscope::ui {
 
@@ -31,6 +32,9 @@ public:
     void setMap(const core::PositionMap& map, const ColorScale& scale, const QString& quantityLabel,
                 const QImage& image);
     void clear();
+    /// What the rows and columns are; queries and keys at first.
+    void setAxes(const HeatmapAxes& axes);
+    [[nodiscard]] const HeatmapAxes& axes() const;
     [[nodiscard]] const core::PositionMap& map() const;
     [[nodiscard]] const ColorScale& colorScale() const;
 

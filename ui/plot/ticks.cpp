@@ -173,6 +173,13 @@ std::vector<Tick> integer_ticks(int first, int last, int most)
     return ticks;
 }
 
+std::vector<Tick> position_ticks(int first, int last, int shift, int most)
+{
+    std::vector<Tick> ticks = integer_ticks(first + shift, last + shift, most);
+    for (Tick& tick : ticks) tick.at -= shift;
+    return ticks;
+}
+
 std::vector<Tick> color_bar_ticks(const ColorScale& scale, int most)
 {
     if (!(scale.lower < scale.upper)) return {{0.5, value_text(scale.lower)}};

@@ -22,6 +22,9 @@ std::vector<Tick> value_ticks(double lower, double upper, int most);
 /// Whole positions or offsets inside [first, last], at most `most`.
 std::vector<Tick> integer_ticks(int first, int last, int most);
 
+/// The same where `shift` is added to a position when it is written; `at` is without it.
+std::vector<Tick> position_ticks(int first, int last, int shift, int most);
+
 /// Marks of a colour bar; `at` is the place on the colour map, 0 .. 1. A logarithmic scale gets powers of ten, and
 /// 2 and 5 times them where there are few.
 std::vector<Tick> color_bar_ticks(const ColorScale& scale, int most);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QVariantMap>
 #include <QWidget>
 
 #include <memory>
@@ -34,18 +35,33 @@ public:
     /// What this view wants computed besides the map.
     [[nodiscard]] virtual ViewNeeds needs() const { return {}; }
 
+    /// Whether this view itself computes something newer than what is seen, and does not show it growing.
+    [[nodiscard]] virtual bool isWorking() const { return false; }
+
     /// Whether what is seen now can be written.
     [[nodiscard]] virtual bool canExport() const { return true; }
     /// Opens the dialog that writes what is seen to a file.
     virtual void exportShown() = 0;
 
-    /// Choices of this view that are kept from one start of the program to the next.
-    virtual void saveChoices(QSettings& settings) const = 0;
-    virtual void restoreChoices(QSettings& settings) = 0;
+    /// What a person chose in this view, by name; names are stable, as they are written to settings.
+    [[nodiscard]] virtual QVariantMap choices() const { return {}; }
+    /// Takes choices over; names that are missing or hold nonsense leave theirs as they are.
+    virtual void setChoices(const QVariantMap& choices);
+
+    /// The choices that are kept from one start of the program to the next.
+    virtual void saveChoices(QSettings& settings) const;
+    virtual void restoreChoices(QSettings& settings);
 
 Q_SIGNALS:
     void needsChanged();
     void contextChanged();
+    /// isWorking() may have changed.
+    void workChanged();
+    void progressed(const QString& stage, qulonglong done, qulonglong total);
+    /// A person changed choices(); `what` names the choice ("perplexity") for undo.
+    void choiceMade(const QString& what);
+    /// A person asked for another view here.
+    void viewWanted(const QString& id);
     /// A head was picked here: the settings should take it.
     void headChosen(int head);
     /// A layer was picked here.

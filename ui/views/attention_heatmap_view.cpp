@@ -4,9 +4,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QCoreApplication>
-#include <QHBoxLayout>
 #include <QLabel>
-#include <QSettings>
 #include <QSignalBlocker>
 #include <QStackedWidget>
 #include <QToolButton>
@@ -16,12 +14,13 @@
 
 #include "ui/convert.h"
 #include "ui/dialogs/export_dialog.h"
-#include "ui/figure/figure_provenance.h"
+#include "ui/figure/view_figures.h"
 #include "ui/plot/head_grid.h"
 #include "ui/plot/heatmap_plot.h"
 #include "ui/session_text.h"
 #include "ui/shared_cursor.h"
-#include "ui/theme.h"
+#include "ui/widgets/compact_box.h"
+#include "ui/widgets/flow_layout.h"
 
 namespace posiscope::ui {
 namespace {
@@ -43,8 +42,9 @@ void fill_from_rows(QComboBox* box, Rows rows)
 
 AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
     : AnalysisView(parent), m_choice_of_colors{default_colors(MapMeaning::magnitude),
-                                               default_colors(MapMeaning::signed_difference)},
-      m_shown(new QComboBox(this)), m_scale(new QComboBox(this)), m_colors(new QComboBox(this)),
+                                               default_colors(MapMeaning::signed_difference),
+                                               default_colors(MapMeaning::probability)},
+      m_shown(new CompactBox(this)), m_scale(new CompactBox(this)), m_colors(new CompactBox(this)),
       m_profiles(new QCheckBox(tr("Profiles"), this)), m_heads(new QToolButton(this)),
       m_plot(new HeatmapPlot(this)), m_grid(new HeadGrid(this)), m_absent(new QLabel(this)),
       m_pages(new QStackedWidget(this))
@@ -60,9 +60,9 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
            "of the terms that the mean logits are the sum of."));
     fill_from_rows(m_scale, scale_kinds());
     m_scale->setAccessibleName(tr("Colour scale"));
-    m_scale->setToolTip(
-        tr("How values become colours. Percentile clips the outermost 2 % at each end;\nclipped ends are "
-           "marked on the colour bar."));
+    m_scale->setToolTip(tr(
+        "How values become colours. Percentiles clip the outermost 2 % at each end (above at least as many\n"
+        "cells as a column has); clipped ends are marked on the colour bar."));
     fill_from_rows(m_colors, color_maps());
     m_colors->setAccessibleName(tr("Colour map"));
     m_colors->setToolTip(tr("Colour map. The last two are for values around zero."));
@@ -75,21 +75,13 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
     m_heads->setFocusPolicy(Qt::StrongFocus);
     m_heads->setToolTip(tr("All heads side by side on one colour scale; a click picks one"));
     m_heads->setAccessibleName(tr("All heads side by side"));
-    for (QComboBox* box : {m_shown, m_scale, m_colors}) {
-        box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-        box->setMinimumContentsLength(4);
-        box->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
-        box->setMinimumWidth(8 * grid);
-    }
     m_absent->setAlignment(Qt::AlignCenter);
     m_absent->setWordWrap(true);
 
-    auto* tools = new QHBoxLayout;
-    tools->setContentsMargins(grid, 0, grid, grid / 2);
-    tools->setSpacing(grid);
+    auto* tools = new FlowLayout;
     for (QComboBox* box : {m_shown, m_scale, m_colors}) tools->addWidget(box);
     tools->addWidget(m_profiles);
-    tools->addStretch(1);
+    tools->startTrailing();
     tools->addWidget(m_heads);
     m_pages->addWidget(m_plot);
     m_pages->addWidget(m_grid);
@@ -106,22 +98,28 @@ AttentionHeatmapView::AttentionHeatmapView(QWidget* parent)
         takeColors();
         Q_EMIT needsChanged();
         showChosen();
+        Q_EMIT choiceMade(tr("what the heatmap shows"));
     });
     const auto take_choice = [this] {
         ColorDefaults& choice = m_choice_of_colors[static_cast<std::size_t>(meaning())];
         choice.map = color_maps()[static_cast<std::size_t>(m_colors->currentIndex())].map;
         choice.kind = scale_kinds()[static_cast<std::size_t>(m_scale->currentIndex())].kind;
         showChosen();
+        Q_EMIT choiceMade(tr("colours"));
     };
     connect(m_scale, &QComboBox::currentIndexChanged, this, take_choice);
     connect(m_colors, &QComboBox::currentIndexChanged, this, take_choice);
-    connect(m_profiles, &QCheckBox::toggled, m_plot, &HeatmapPlot::setProfilesVisible);
+    connect(m_profiles, &QCheckBox::toggled, this, [this](bool on) {
+        m_plot->setProfilesVisible(on);
+        Q_EMIT choiceMade(tr("profiles"));
+    });
     connect(m_heads, &QToolButton::toggled, this, [this](bool on) {
         m_shown->setEnabled(!on);
         m_profiles->setEnabled(!on);
         takeColors();
         Q_EMIT needsChanged();
         showChosen();
+        Q_EMIT choiceMade(tr("heads side by side"));
     });
     connect(m_grid, &HeadGrid::headClicked, this, [this](int head) {
         Q_EMIT headChosen(head);
@@ -141,7 +139,8 @@ bool AttentionHeatmapView::showsTerm() const
 
 MapMeaning AttentionHeatmapView::meaning() const
 {
-    return showsTerm() && !m_heads->isChecked() ? MapMeaning::signed_difference : MapMeaning::magnitude;
+    if (showsTerm() && !m_heads->isChecked()) return MapMeaning::signed_difference;
+    return m_session ? meaning_of(m_session->display.quantity) : MapMeaning::magnitude;
 }
 
 ViewNeeds AttentionHeatmapView::needs() const
@@ -187,7 +186,9 @@ void AttentionHeatmapView::setSession(std::shared_ptr<const core::Session> sessi
 {
     const bool same_maps = m_session && session && m_session->maps == session->maps;
     m_session = std::move(session);
-    if (!same_maps) showChosen();
+    if (same_maps) return;
+    takeColors();
+    showChosen();
 }
 
 void AttentionHeatmapView::showChosen()
@@ -295,19 +296,16 @@ void AttentionHeatmapView::showCursor()
 
 FigureSpec AttentionHeatmapView::figure() const
 {
-    FigureSpec spec;
     HeatmapContent content;
     content.map = m_plot->map();
     content.scale = m_plot->colorScale();
     content.quantity_label = quantityName();
     content.first = m_plot->firstShown();
     content.last = m_plot->lastShown();
-    spec.content = std::move(content);
-    spec.title = contextLine();
-    spec.provenance_json =
-        figure_provenance(*m_session->model, *m_session->probe, m_session->display, "attention_heatmap");
-    spec.suggested_name = QStringLiteral("attention_heatmap");
-    if (shownId() != QLatin1String(mean_id)) spec.suggested_name += u'_' + shownId();
+    const bool is_mean = shownId() == QLatin1String(mean_id);
+    FigureSpec spec =
+        attention_heatmap_figure(*m_session, std::move(content), is_mean ? QString() : shownId());
+    spec.title = contextLine(); // with the term or the spread
     return spec;
 }
 
@@ -323,28 +321,35 @@ void AttentionHeatmapView::exportShown()
     dialog->open();
 }
 
-void AttentionHeatmapView::saveChoices(QSettings& settings) const
+QVariantMap AttentionHeatmapView::choices() const
 {
+    QVariantMap choices{{QStringLiteral("heatmap_profiles"), m_profiles->isChecked()},
+                        {QStringLiteral("heatmap_shown"), shownId()},
+                        {QStringLiteral("heatmap_heads"), m_heads->isChecked()}};
     for (std::size_t k = 0; k < m_choice_of_colors.size(); ++k) {
-        settings.setValue(QStringLiteral("heatmap_scale%1").arg(k),
-                          to_qstring(scale_kind_id(m_choice_of_colors[k].kind)));
-        settings.setValue(QStringLiteral("heatmap_colors%1").arg(k),
-                          to_qstring(color_map_id(m_choice_of_colors[k].map)));
+        choices.insert(QStringLiteral("heatmap_scale%1").arg(k),
+                       to_qstring(scale_kind_id(m_choice_of_colors[k].kind)));
+        choices.insert(QStringLiteral("heatmap_colors%1").arg(k),
+                       to_qstring(color_map_id(m_choice_of_colors[k].map)));
     }
-    settings.setValue(QStringLiteral("heatmap_profiles"), m_profiles->isChecked());
+    return choices;
 }
 
-void AttentionHeatmapView::restoreChoices(QSettings& settings)
+void AttentionHeatmapView::setChoices(const QVariantMap& choices)
 {
     for (std::size_t k = 0; k < m_choice_of_colors.size(); ++k) {
-        const std::string scale = to_std(settings.value(QStringLiteral("heatmap_scale%1").arg(k)).toString());
+        const std::string scale = to_std(choices.value(QStringLiteral("heatmap_scale%1").arg(k)).toString());
         const std::string colors =
-            to_std(settings.value(QStringLiteral("heatmap_colors%1").arg(k)).toString());
+            to_std(choices.value(QStringLiteral("heatmap_colors%1").arg(k)).toString());
         if (const auto kind = find_scale_kind(scale)) m_choice_of_colors[k].kind = *kind;
         if (const auto map = find_color_map(colors)) m_choice_of_colors[k].map = *map;
     }
+    m_profiles->setChecked(
+        choices.value(QStringLiteral("heatmap_profiles"), m_profiles->isChecked()).toBool());
+    const int shown = m_shown->findData(choices.value(QStringLiteral("heatmap_shown"), shownId()));
+    if (shown >= 0) m_shown->setCurrentIndex(shown);
+    m_heads->setChecked(choices.value(QStringLiteral("heatmap_heads"), m_heads->isChecked()).toBool());
     takeColors();
-    m_profiles->setChecked(settings.value(QStringLiteral("heatmap_profiles"), true).toBool());
     showChosen();
 }
 

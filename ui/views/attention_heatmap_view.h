@@ -35,8 +35,8 @@ public:
     [[nodiscard]] ViewNeeds needs() const override;
     [[nodiscard]] bool canExport() const override; ///< one map, not the heads side by side
     void exportShown() override;
-    void saveChoices(QSettings& settings) const override;
-    void restoreChoices(QSettings& settings) override;
+    [[nodiscard]] QVariantMap choices() const override;
+    void setChoices(const QVariantMap& choices) override;
 
     [[nodiscard]] HeatmapPlot* plot() const { return m_plot; }
     [[nodiscard]] QComboBox* shownBox() const { return m_shown; }
@@ -65,7 +65,7 @@ private:
     std::shared_ptr<const core::Session> m_session;
     SharedCursor* m_cursor = nullptr;
     QString m_context_line;
-    std::array<ColorDefaults, 2> m_choice_of_colors; ///< by MapMeaning
+    std::array<ColorDefaults, 3> m_choice_of_colors; ///< by MapMeaning
 
     QComboBox* m_shown;
     QComboBox* m_scale;

@@ -1,86 +1,59 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/views/image_grid_view.h"
 
-#include <QHBoxLayout>
+#include <QBoxLayout>
+#include <QLabel>
 
 #include <algorithm>
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
 #include "ui/convert.h"
+#include "ui/figure/view_charts.h"
 #include "ui/plot/chart_plot.h"
-#include "ui/plot/color_scale.h"
+#include "ui/session_text.h"
 #include "ui/shared_cursor.h"
 #include "ui/theme.h"
 
 namespace posiscope::ui {
-namespace {
-
-ColorScale grid_scale(const core::PositionMap& map)
-{
-    return make_color_scale(map, ColorMapId::viridis, ScaleKind::linear);
-}
-
-ChartContent framed(QImage image, const ColorScale& scale)
-{
-    ChartContent chart;
-    chart.image = std::move(image);
-    chart.bar = ChartBar{scale.map, ImageGridView::tr("cosine similarity"), scale.lower, scale.upper};
-    return chart;
-}
-
-} // namespace
-
-ChartContent image_grid_chart(const core::PositionMap& map, std::int64_t rows, std::int64_t columns)
-{
-    const ColorScale scale = grid_scale(map);
-    // A cell's gap between the maps, transparent: the page shows through.
-    QImage image(static_cast<int>(columns * (columns + 1) - 1), static_cast<int>(rows * (rows + 1) - 1),
-                 QImage::Format_ARGB32);
-    image.fill(Qt::transparent);
-    for (std::int64_t patch = 0; patch < rows * columns; ++patch)
-        for (std::int64_t other = 0; other < rows * columns; ++other)
-            image.setPixel(
-                static_cast<int>(patch % columns * (columns + 1) + other % columns),
-                static_cast<int>(patch / columns * (rows + 1) + other / columns),
-                scale.color(map(static_cast<std::size_t>(patch), static_cast<std::size_t>(other))));
-    return framed(std::move(image), scale);
-}
-
-ChartContent image_patch_chart(const core::PositionMap& map, std::int64_t rows, std::int64_t columns,
-                               std::int64_t patch)
-{
-    const ColorScale scale = grid_scale(map);
-    QImage image(static_cast<int>(columns), static_cast<int>(rows), QImage::Format_ARGB32);
-    for (std::int64_t other = 0; other < rows * columns; ++other)
-        image.setPixel(static_cast<int>(other % columns), static_cast<int>(other / columns),
-                       scale.color(map(static_cast<std::size_t>(patch), static_cast<std::size_t>(other))));
-    return framed(std::move(image), scale);
-}
 
 ImageGridView::ImageGridView(QWidget* parent)
-    : PositionView(parent), m_grid_plot(new ChartPlot(this)), m_patch_plot(new ChartPlot(this))
+    : PositionView(parent), m_grid_plot(new ChartPlot(this)), m_patch_plot(new ChartPlot(this)),
+      m_metrics(new QLabel(this))
 {
     m_grid_plot->setAccessibleName(tr("Similarity maps of all patches"));
+    m_grid_plot->setToolTip(tr("A click enlarges the map of a patch"));
     m_patch_plot->setAccessibleName(tr("Similarity map of one patch"));
     m_parts->addWidget(m_grid_plot, 3);
     m_parts->addWidget(m_patch_plot, 2);
+    m_metrics->setWordWrap(true);
+    m_metrics->setTextFormat(Qt::PlainText);
+    m_metrics->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_metrics->setContentsMargins(grid / 2, grid / 2, grid / 2, 0);
+    m_metrics->setToolTip(
+        tr("0: the property holds perfectly. Translation invariance: two patches count by their distance in "
+           "rows "
+           "and columns alone.\nMonotonicity: along rows and columns, nearer patches are more alike."));
+    m_body->addWidget(m_metrics);
     connect(m_grid_plot, &ChartPlot::clicked, this, [this](const QPointF& place) {
         if (const auto patch = patchAt(place)) choosePatch(*patch);
     });
     connect(m_grid_plot, &ChartPlot::hovered, this, [this](const QPointF& place) {
         const auto patch = patchAt(place);
         if (m_cursor == nullptr || !patch) return;
-        const int position = *patch + m_found->special;
+        const int position =
+            *patch < m_found->patches() ? *patch + m_found->special() : *patch - m_found->patches();
         m_cursor->hover(MarkedPlace::cell(position, position));
     });
     connect(m_patch_plot, &ChartPlot::hovered, this, [this](const QPointF& place) {
         if (m_cursor == nullptr || !m_found) return;
         const QPointF at = m_patch_plot->chartAt(place);
+        const auto columns = static_cast<int>(m_found->grid.grid.cols);
         const auto column = static_cast<int>(at.x()), row = static_cast<int>(-at.y());
-        const int other = row * static_cast<int>(m_found->columns) + column;
-        m_cursor->hover(MarkedPlace::cell(m_patch + m_found->special, other + m_found->special));
+        const int other = row * columns + column;
+        if (column >= columns || other < 0 || other >= m_found->patches()) return;
+        const int from =
+            m_patch < m_found->patches() ? m_patch + m_found->special() : m_patch - m_found->patches();
+        m_cursor->hover(MarkedPlace::cell(from, other + m_found->special()));
     });
     for (ChartPlot* plot : {m_grid_plot, m_patch_plot})
         connect(plot, &ChartPlot::left, this, [this] {
@@ -91,49 +64,46 @@ ImageGridView::ImageGridView(QWidget* parent)
 std::optional<int> ImageGridView::patchAt(const QPointF& place) const
 {
     if (!m_found) return std::nullopt;
-    const QPointF at = m_grid_plot->chartAt(place);
-    const auto column = static_cast<std::int64_t>(at.x()) / (m_found->columns + 1);
-    const auto row = static_cast<std::int64_t>(-at.y()) / (m_found->rows + 1);
-    if (column < 0 || row < 0 || column >= m_found->columns || row >= m_found->rows) return std::nullopt;
-    return static_cast<int>(row * m_found->columns + column);
+    const auto patch = image_patch_at(m_found->grid, m_grid_plot->chartAt(place));
+    return patch ? std::optional(static_cast<int>(*patch)) : std::nullopt;
 }
 
 void ImageGridView::choosePatch(int patch)
 {
-    if (!m_found || patch < 0 || patch >= m_found->rows * m_found->columns) return;
+    if (!m_found || patch < 0 ||
+        patch >= m_found->patches() + static_cast<int>(m_found->grid.prefixes.size()))
+        return;
     m_patch = patch;
-    m_patch_plot->setChart(image_patch_chart(m_found->map, m_found->rows, m_found->columns, patch));
+    m_patch_plot->setChart(image_patch_chart(m_found->grid, static_cast<std::size_t>(patch)));
     showCursor();
     Q_EMIT contextChanged();
+}
+
+void ImageGridView::setSession(std::shared_ptr<const core::Session> session)
+{
+    const bool same_probe =
+        m_session && session && m_session->probe == session->probe && m_session->display == session->display;
+    m_session = session;
+    PositionView::setSession(std::move(session));
+    if (!same_probe) computeAttention();
 }
 
 void ImageGridView::compute()
 {
     const core::Stack* its_stack = stack();
     if (its_stack == nullptr) return;
-    if (its_stack->grid_rows < 1) {
-        showMessage(tr("The %1 of this model reads no image: there is no grid of patches.")
-                        .arg(to_qstring(its_stack->id)));
+    if (const std::string lack = core::lack_of_image_grid(*its_stack); !lack.empty()) {
+        m_runner.abandon();
+        showLack(lack, {"position_map", "relative_bias", "attention_heatmap"});
         return;
     }
     m_runner.start<Found>(
-        [model = model(), its_stack](const core::RunContext& ctx) -> core::Result<Found> {
-            auto vectors = core::read_position_vectors(*model, *its_stack, 0, ctx);
-            if (!vectors) return vectors.error();
-            core::SimilarityOptions options;
-            options.decodability = false;
-            const core::HostTensor used = vectors->used_vectors();
-            if (used.dim(0) != its_stack->grid_rows * its_stack->grid_columns)
-                return core::Error{core::ErrorCode::shape_mismatch,
-                                   "there are " + std::to_string(used.dim(0)) + " position vectors for " +
-                                       std::to_string(its_stack->grid_rows) + " x " +
-                                       std::to_string(its_stack->grid_columns) + " patches",
-                                   "image grid"};
-            auto similar = core::position_similarity(used.matrix(), options, ctx);
-            if (!similar) return similar.error();
-            Found found{std::move(similar->map), its_stack->grid_rows, its_stack->grid_columns,
-                        vectors->source, 0};
-            found.special = static_cast<int>(vectors->used_positions().front());
+        [model = model(), its_stack, number = layer()](const core::RunContext& ctx) -> core::Result<Found> {
+            auto read = core::read_image_grid(*model, *its_stack, number, ctx);
+            if (!read) return read.error();
+            Found found{*std::move(read), {}};
+            found.chart = image_grid_chart(found.grid);
+            found.chart.bar->shown = false; // the enlarged map beside it has the same
             return found;
         },
         [this](core::Result<Found> result) {
@@ -142,56 +112,97 @@ void ImageGridView::compute()
                 return;
             }
             m_found = std::make_shared<const Found>(*std::move(result));
-            m_grid_plot->setChart(image_grid_chart(m_found->map, m_found->rows, m_found->columns));
-            const auto middle = static_cast<int>(m_found->rows / 2 * m_found->columns + m_found->columns / 2);
+            m_grid_plot->setChart(m_found->chart);
+            const auto rows = static_cast<int>(m_found->grid.grid.rows),
+                       columns = static_cast<int>(m_found->grid.grid.cols);
             showPicture();
-            choosePatch(middle);
+            choosePatch(rows / 2 * columns + columns / 2);
+            showMetrics();
         });
+}
+
+void ImageGridView::computeAttention()
+{
+    m_attention.reset();
+    showMetrics();
+    if (!m_session || !m_session->probe || m_session->probe->grid_rows < 1) {
+        m_attention_runner.abandon();
+        return;
+    }
+    using Metrics = std::optional<core::GridMetrics>;
+    m_attention_runner.start<Metrics>(
+        [probe = m_session->probe,
+         display = m_session->display](const core::RunContext&) -> core::Result<Metrics> {
+            return core::attention_grid_metrics(*probe, display.quantity, display.head);
+        },
+        [this, session = m_session](core::Result<Metrics> result) {
+            if (!result) return;
+            m_attention = *result;
+            m_attention_name = tr("%1, layer %2, %3")
+                                   .arg(quantity_label(session->display.quantity))
+                                   .arg(session->probe->options.layer)
+                                   .arg(head_label(session->display.head, session->probe->heads));
+            showMetrics();
+        });
+}
+
+void ImageGridView::showMetrics()
+{
+    QStringList lines;
+    const auto line = [&](const QString& name, const core::GridMetrics& metrics) {
+        lines << tr("%1: violation of translation invariance %2, of monotonicity %3")
+                     .arg(name, shown_number(metrics.translation_invariance_violation, 3),
+                          shown_number(metrics.monotonicity_violation, 3));
+    };
+    if (m_found)
+        line(m_found->grid.kind == core::ImageGridKind::bias ? tr("Bias in two dimensions")
+                                                             : tr("Position vectors in two dimensions"),
+             m_found->grid.metrics);
+    if (m_attention) line(tr("Attention (%1)").arg(m_attention_name), *m_attention);
+    m_metrics->setText(lines.join(u'\n'));
+    m_metrics->setVisible(!lines.isEmpty());
+}
+
+QString ImageGridView::metricsText() const
+{
+    return m_metrics->text();
 }
 
 QString ImageGridView::pictureLine() const
 {
     if (!m_found) return {};
-    return to_qstring(m_found->source) + tr(" \u00B7 %1 x %2 patches, enlarged: row %3, column %4")
-                                             .arg(m_found->rows)
-                                             .arg(m_found->columns)
-                                             .arg(m_patch / m_found->columns)
-                                             .arg(m_patch % m_found->columns);
+    const auto rows = static_cast<int>(m_found->grid.grid.rows),
+               columns = static_cast<int>(m_found->grid.grid.cols);
+    const QString enlarged =
+        m_patch < m_found->patches()
+            ? tr("row %1, column %2").arg(m_patch / columns).arg(m_patch % columns)
+            : to_qstring(m_found->grid.prefixes[static_cast<std::size_t>(m_patch - m_found->patches())].name);
+    return to_qstring(m_found->grid.source) +
+           tr(" \u00B7 %1 x %2 patches, enlarged: %3").arg(rows).arg(columns).arg(enlarged);
 }
 
 void ImageGridView::showCursor()
 {
     if (!m_found) return;
-    const auto columns = static_cast<int>(m_found->columns), rows = static_cast<int>(m_found->rows);
-    const auto middle_of = [&](int patch) {
-        return QPointF(patch % columns * (columns + 1) + 0.5 * columns,
-                       -(patch / columns * (rows + 1) + 0.5 * rows));
-    };
-    std::vector<QPointF> on_grid{middle_of(m_patch)},
-        on_patch{QPointF(m_patch % columns + 0.5, -(m_patch / columns + 0.5))};
-    if (m_cursor != nullptr && m_cursor->place() && m_cursor->place()->isCell())
-        for (const int position : {*m_cursor->place()->query, *m_cursor->place()->key}) {
-            const int patch = position - m_found->special;
-            if (patch < 0 || patch >= rows * columns) continue;
-            on_grid.push_back(middle_of(patch));
+    const auto columns = static_cast<int>(m_found->grid.grid.cols);
+    std::vector<QPointF> on_grid, on_patch;
+    const auto mark = [&](int patch) {
+        on_grid.push_back(image_patch_middle(m_found->grid, static_cast<std::size_t>(patch)));
+        if (patch < m_found->patches())
             on_patch.emplace_back(patch % columns + 0.5, -(patch / columns + 0.5));
-        }
+    };
+    mark(m_patch);
+    if (m_cursor != nullptr && m_cursor->place() && m_cursor->place()->isCell())
+        for (const int position : {*m_cursor->place()->query, *m_cursor->place()->key})
+            if (const int patch = position - m_found->special(); patch >= 0 && patch < m_found->patches())
+                mark(patch);
     m_grid_plot->setMarks(std::move(on_grid));
     m_patch_plot->setMarks(std::move(on_patch));
 }
 
 FigureSpec ImageGridView::figure() const
 {
-    FigureSpec spec;
-    spec.content = m_grid_plot->chart();
-    nlohmann::ordered_json settings{
-        {"rows", m_found->rows}, {"columns", m_found->columns}, {"source", m_found->source}};
-    describe(spec, "image_grid", settings.dump());
-    return spec;
+    return image_grid_figure(origin(), m_found->grid);
 }
-
-void ImageGridView::saveChoices(QSettings&) const {}
-
-void ImageGridView::restoreChoices(QSettings&) {}
 
 } // namespace posiscope::ui

@@ -2,9 +2,8 @@
 #include "ui/views/layer_metrics_view.h"
 
 #include <QComboBox>
-#include <QHBoxLayout>
+#include <QBoxLayout>
 #include <QProgressBar>
-#include <QSettings>
 #include <QToolButton>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "ui/session_text.h"
 #include "ui/shared_cursor.h"
 #include "ui/theme.h"
+#include "ui/widgets/flow_layout.h"
 
 namespace posiscope::ui {
 namespace {
@@ -103,16 +103,19 @@ LayerMetricsView::LayerMetricsView(QWidget* parent)
     m_progress->setAccessibleName(tr("Progress through the layers"));
     m_stop->setText(tr("Stop"));
     m_stop->setFocusPolicy(Qt::StrongFocus);
-    m_tools->addWidget(m_shown, 1);
-    m_tools->addStretch();
-    m_tools->addWidget(m_progress, 0, Qt::AlignVCenter);
+    m_tools->addWidget(m_shown);
+    m_tools->startTrailing();
+    m_tools->addWidget(m_progress);
     m_tools->addWidget(m_stop);
     m_plot->setAccessibleName(tr("Metric against the layer"));
     m_parts->addWidget(m_plot, 1);
     m_progress->hide();
     m_stop->hide();
 
-    connect(m_shown, &QComboBox::currentIndexChanged, this, [this] { show(); });
+    connect(m_shown, &QComboBox::currentIndexChanged, this, [this] {
+        show();
+        Q_EMIT choiceMade(tr("what is drawn against the layer"));
+    });
     connect(m_stop, &QToolButton::clicked, this, [this] {
         if (m_runner.isRunning()) {
             m_runner.cancel();
@@ -314,14 +317,14 @@ FigureSpec LayerMetricsView::figure() const
     return spec;
 }
 
-void LayerMetricsView::saveChoices(QSettings& settings) const
+QVariantMap LayerMetricsView::choices() const
 {
-    settings.setValue(QStringLiteral("layers_shown"), m_shown->currentData().toString());
+    return {{QStringLiteral("layers_shown"), m_shown->currentData().toString()}};
 }
 
-void LayerMetricsView::restoreChoices(QSettings& settings)
+void LayerMetricsView::setChoices(const QVariantMap& choices)
 {
-    const int index = m_shown->findData(settings.value(QStringLiteral("layers_shown")).toString());
+    const int index = m_shown->findData(choices.value(QStringLiteral("layers_shown")).toString());
     if (index >= 0) m_shown->setCurrentIndex(index);
 }
 

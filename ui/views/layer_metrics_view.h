@@ -29,8 +29,9 @@ public:
     void setSession(std::shared_ptr<const core::Session> session) override;
     [[nodiscard]] QString contextLine() const override;
     [[nodiscard]] FigureSpec figure() const override;
-    void saveChoices(QSettings& settings) const override;
-    void restoreChoices(QSettings& settings) override;
+    [[nodiscard]] QVariantMap choices() const override;
+    void setChoices(const QVariantMap& choices) override;
+    [[nodiscard]] bool isWorking() const override { return false; } ///< shows its progress itself
 
     [[nodiscard]] ChartPlot* plot() const { return m_plot; }
     [[nodiscard]] QComboBox* shownBox() const { return m_shown; }

@@ -5,12 +5,10 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QFileDialog>
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QMenu>
 #include <QPainter>
-#include <QSettings>
 #include <QSignalBlocker>
 #include <QStyledItemDelegate>
 #include <QTableView>
@@ -22,9 +20,13 @@
 #include "core/export/atomic_file.h"
 #include "core/metrics/metric_list.h"
 #include "ui/convert.h"
+#include "ui/dialogs/export_dialog.h"
+#include "ui/figure/view_figures.h"
 #include "ui/models/metric_table_model.h"
 #include "ui/session_text.h"
 #include "ui/theme.h"
+#include "ui/widgets/compact_box.h"
+#include "ui/widgets/flow_layout.h"
 #include "ui/widgets/menu_button.h"
 
 namespace posiscope::ui {
@@ -102,7 +104,7 @@ constexpr std::array copy_formats{
 
 MetricTableView::MetricTableView(QWidget* parent)
     : AnalysisView(parent), m_model(new MetricTableModel(this)), m_filter(new MetricTableFilter(this)),
-      m_quantity(new QComboBox(this)), m_model_name(new QComboBox(this)), m_table(new QTableView(this))
+      m_quantity(new CompactBox(this)), m_model_name(new CompactBox(this)), m_table(new QTableView(this))
 {
     m_quantity->addItem(tr("All quantities"));
     for (const core::Quantity quantity :
@@ -116,13 +118,15 @@ MetricTableView::MetricTableView(QWidget* parent)
 
     auto* copy = new MenuButton(this);
     copy->setText(tr("Copy"));
-    copy->setToolTip(tr("Copy the rows shown"));
+    copy->setToolTip(tr("Copy the rows shown, or save them, as CSV, Markdown or LaTeX"));
     copy->setAccessibleName(tr("Copy the table"));
     auto* copy_menu = new QMenu(copy);
     for (const CopyFormat& row : copy_formats)
         copy_menu->addAction(
             QCoreApplication::translate("tables", row.label), this,
             [this, format = row.format] { QApplication::clipboard()->setText(textOfShownRows(format)); });
+    copy_menu->addSeparator();
+    copy_menu->addAction(tr("Save as a file\u2026"), this, &MetricTableView::chooseFile);
     copy->setMenu(copy_menu);
 
     m_filter->setSourceModel(m_model);
@@ -149,12 +153,12 @@ MetricTableView::MetricTableView(QWidget* parent)
     m_table->verticalHeader()->setDefaultSectionSize(m_table->fontMetrics().height() +
                                                      QFontMetrics(m_table->font()).height() + 2);
 
-    auto* tools = new QHBoxLayout;
-    tools->setContentsMargins(grid, 0, grid, grid / 2);
-    tools->setSpacing(grid);
+    // A name may be as long as a folder's: it is cut at the right, and the tool tip of the panel's head has all of it.
+    m_model_name->setMaximumWidth(22 * grid);
+    auto* tools = new FlowLayout;
     tools->addWidget(m_quantity);
     tools->addWidget(m_model_name);
-    tools->addStretch(1);
+    tools->startTrailing();
     tools->addWidget(copy);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
@@ -162,8 +166,14 @@ MetricTableView::MetricTableView(QWidget* parent)
     column->addLayout(tools);
     column->addWidget(m_table, 1);
 
-    connect(m_quantity, &QComboBox::currentIndexChanged, this, &MetricTableView::applyFilter);
-    connect(m_model_name, &QComboBox::currentIndexChanged, this, &MetricTableView::applyFilter);
+    connect(m_quantity, &QComboBox::currentIndexChanged, this, [this] {
+        applyFilter();
+        Q_EMIT choiceMade(tr("quantity in the table"));
+    });
+    connect(m_model_name, &QComboBox::currentIndexChanged, this, [this] {
+        applyFilter();
+        Q_EMIT choiceMade(tr("model in the table"));
+    });
 }
 
 void MetricTableView::setSession(std::shared_ptr<const core::Session> session)
@@ -247,7 +257,25 @@ QString MetricTableView::textOfShownRows(core::TableFormat format) const
     return to_qstring(core::table_text(m_filter->shownRows(), options));
 }
 
+bool MetricTableView::canExport() const
+{
+    return m_session && m_session->model && m_session->probe && m_filter->rowCount() > 0;
+}
+
+FigureSpec MetricTableView::figure() const
+{
+    return metric_table_figure(*m_session, m_filter->shownRows());
+}
+
 void MetricTableView::exportShown()
+{
+    if (!canExport()) return;
+    auto* dialog = new ExportDialog(figure(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
+}
+
+void MetricTableView::chooseFile()
 {
     auto* dialog = new QFileDialog(this, tr("Export table"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
@@ -275,15 +303,19 @@ void MetricTableView::writeTo(const QString& path)
     if (!written) Q_EMIT failed(written.error(), tr("Writing %1").arg(path));
 }
 
-void MetricTableView::saveChoices(QSettings& settings) const
+QVariantMap MetricTableView::choices() const
 {
-    settings.setValue(QStringLiteral("table_quantity"), m_quantity->currentIndex());
+    return {{QStringLiteral("table_quantity"), m_quantity->currentIndex()},
+            {QStringLiteral("table_model"),
+             m_model_name->currentIndex() > 0 ? m_model_name->currentText() : QString()}};
 }
 
-void MetricTableView::restoreChoices(QSettings& settings)
+void MetricTableView::setChoices(const QVariantMap& choices)
 {
-    const int quantity = settings.value(QStringLiteral("table_quantity"), 0).toInt();
+    const int quantity = choices.value(QStringLiteral("table_quantity"), m_quantity->currentIndex()).toInt();
     if (quantity >= 0 && quantity < m_quantity->count()) m_quantity->setCurrentIndex(quantity);
+    const QString model = choices.value(QStringLiteral("table_model")).toString();
+    m_model_name->setCurrentIndex(model.isEmpty() ? 0 : std::max(0, m_model_name->findText(model)));
 }
 
 } // namespace posiscope::ui

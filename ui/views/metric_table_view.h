@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/export/table_text.h"
+#include "ui/figure/figure_spec.h"
 #include "ui/views/analysis_view.h"
 
 class QComboBox;
@@ -25,8 +26,12 @@ public:
     [[nodiscard]] QString contextLine() const override;
     void setSharedCursor(SharedCursor* cursor) override;
     void exportShown() override;
-    void saveChoices(QSettings& settings) const override;
-    void restoreChoices(QSettings& settings) override;
+    [[nodiscard]] bool canExport() const override;
+    [[nodiscard]] QVariantMap choices() const override;
+    void setChoices(const QVariantMap& choices) override;
+
+    /// What "Export" would write: the rows shown as a table that is typeset; canExport() must hold.
+    [[nodiscard]] FigureSpec figure() const;
 
     /// Writes the rows shown to a file in the format of its extension.
     void writeTo(const QString& path);
@@ -38,6 +43,7 @@ public:
 
 private:
     [[nodiscard]] QString textOfShownRows(core::TableFormat format) const;
+    void chooseFile();
     void takeModelNames();
     void applyFilter();
     void hideConstantColumns();

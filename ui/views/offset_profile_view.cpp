@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ui/dialogs/export_dialog.h"
-#include "ui/figure/figure_provenance.h"
+#include "ui/figure/view_figures.h"
 #include "ui/plot/profile_plot.h"
 #include "ui/session_text.h"
 #include "ui/shared_cursor.h"
@@ -60,18 +60,12 @@ void OffsetProfileView::showCursor()
 
 FigureSpec OffsetProfileView::figure() const
 {
-    FigureSpec spec;
     ProfileContent content;
     content.curve = m_plot->profile();
     content.quantity_label = quantity_axis_label(m_session->display.quantity);
     content.first = m_plot->firstShown();
     content.last = m_plot->lastShown();
-    spec.content = std::move(content);
-    spec.title = contextLine();
-    spec.provenance_json =
-        figure_provenance(*m_session->model, *m_session->probe, m_session->display, "offset_profile");
-    spec.suggested_name = QStringLiteral("offset_profile");
-    return spec;
+    return offset_profile_figure(*m_session, std::move(content));
 }
 
 void OffsetProfileView::exportShown()
@@ -81,9 +75,5 @@ void OffsetProfileView::exportShown()
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->open();
 }
-
-void OffsetProfileView::saveChoices(QSettings&) const {}
-
-void OffsetProfileView::restoreChoices(QSettings&) {}
 
 } // namespace posiscope::ui

@@ -19,8 +19,6 @@ public:
     [[nodiscard]] QString contextLine() const override;
     void setSharedCursor(SharedCursor* cursor) override;
     void exportShown() override;
-    void saveChoices(QSettings& settings) const override;
-    void restoreChoices(QSettings& settings) override;
 
     /// What "Export" would write; the profile must be there.
     [[nodiscard]] FigureSpec figure() const;

@@ -4,20 +4,23 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
-#include <QHBoxLayout>
-#include <QSettings>
+#include <QBoxLayout>
+#include <QSignalBlocker>
 #include <QSpinBox>
+#include <QToolButton>
 
 #include <algorithm>
 #include <chrono>
-
-#include <nlohmann/json.hpp>
+#include <limits>
 
 #include "ui/convert.h"
+#include "ui/figure/view_charts.h"
 #include "ui/plot/chart_plot.h"
 #include "ui/plot/ticks.h"
 #include "ui/shared_cursor.h"
-#include "ui/theme.h"
+#include "ui/widgets/compact_box.h"
+#include "ui/widgets/flow_layout.h"
+#include "ui/widgets/settings_button.h"
 
 namespace posiscope::ui {
 namespace {
@@ -28,54 +31,11 @@ enum Shown { both, tsne_only, pca_only };
 
 } // namespace
 
-ChartContent position_map_chart(const core::PositionVectors& vectors, const std::vector<double>& x,
-                                const std::vector<double>& y, bool joined)
-{
-    ChartContent chart;
-    chart.is_map = true;
-    ChartSeries used, special;
-    used.color = SeriesColor::by_value;
-    used.line = joined;
-    used.width = 0.8;
-    used.points = true;
-    special.color = SeriesColor::faint;
-    special.line = false;
-    special.points = true;
-    special.hollow = true;
-    const std::vector<std::int64_t> positions = vectors.used_positions();
-    if (positions.empty()) return chart;
-    const auto first = static_cast<double>(positions.front()), last = static_cast<double>(positions.back());
-    const std::vector<Tick> ticks =
-        integer_ticks(static_cast<int>(positions.front()), static_cast<int>(positions.back()), 12);
-    for (std::size_t row = 0; row < std::min(x.size(), vectors.count()); ++row) {
-        const auto position = static_cast<double>(vectors.positions[row]);
-        if (vectors.roles[row] != core::RowRole::used) {
-            special.x.push_back(x[row]);
-            special.y.push_back(y[row]);
-            continue;
-        }
-        used.x.push_back(x[row]);
-        used.y.push_back(y[row]);
-        used.values.push_back(last > first ? (position - first) / (last - first) : 0.5);
-        const bool is_tick =
-            std::any_of(ticks.begin(), ticks.end(), [&](const Tick& tick) { return tick.at == position; });
-        if (is_tick) chart.labels.push_back({x[row], y[row], QString::number(vectors.positions[row])});
-    }
-    chart.series.push_back(std::move(used));
-    if (!special.x.empty()) chart.series.push_back(std::move(special));
-    chart.bar = ChartBar{ColorMapId::viridis,
-                         vectors.kind == core::PositionVectorKind::offset_vectors
-                             ? PositionMapView::tr("offset (key \u2212 query)")
-                             : PositionMapView::tr("position"),
-                         first, last};
-    return chart;
-}
-
 PositionMapView::PositionMapView(QWidget* parent)
-    : PositionView(parent), m_shown(new QComboBox(this)), m_perplexity(new QDoubleSpinBox(this)),
-      m_iterations(new QSpinBox(this)), m_seed(new QSpinBox(this)), m_start(new QComboBox(this)),
-      m_joined(new QCheckBox(tr("Joined"), this)), m_tsne_plot(new ChartPlot(this)),
-      m_pca_plot(new ChartPlot(this))
+    : PositionView(parent), m_shown(new CompactBox(this)), m_stop(new QToolButton(this)),
+      m_perplexity(new QDoubleSpinBox(this)), m_iterations(new QSpinBox(this)), m_seed(new QSpinBox(this)),
+      m_start(new QComboBox(this)), m_joined(new QCheckBox(tr("Joined"), this)),
+      m_tsne_plot(new ChartPlot(this)), m_pca_plot(new ChartPlot(this))
 {
     m_shown->addItems({tr("t-SNE and PCA"), tr("t-SNE"), tr("PCA")});
     m_shown->setAccessibleName(tr("Which map"));
@@ -88,26 +48,30 @@ PositionMapView::PositionMapView(QWidget* parent)
     m_iterations->setRange(50, 20000);
     m_iterations->setSingleStep(250);
     m_iterations->setValue(1000);
-    m_iterations->setSuffix(tr(" iterations"));
     m_iterations->setAccessibleName(tr("Iterations"));
-    m_start->addItems({tr("PCA start"), tr("random start")});
+    m_start->addItems({tr("principal components"), tr("at random")});
     m_start->setAccessibleName(tr("Where t-SNE starts"));
     m_seed->setRange(0, 999999);
-    m_seed->setPrefix(tr("seed "));
     m_seed->setAccessibleName(tr("Seed of the random start"));
     m_seed->setEnabled(false);
     m_joined->setChecked(true);
     m_joined->setToolTip(tr("A line from each position to the next"));
-    for (QWidget* choice :
-         std::initializer_list<QWidget*>{m_shown, m_perplexity, m_iterations, m_start, m_seed, m_joined})
-        m_tools->addWidget(choice);
-    m_tools->addStretch(1);
-    // A narrow panel squeezes the choices rather than widening the window.
-    for (QWidget* choice :
-         std::initializer_list<QWidget*>{m_shown, m_perplexity, m_iterations, m_start, m_seed}) {
-        choice->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
-        choice->setMinimumWidth(5 * grid);
-    }
+    auto* settings = new SettingsButton(tr("Settings"), this);
+    settings->setToolTip(tr("Iterations, start and seed of t-SNE"));
+    settings->addRow(tr("Iterations"), m_iterations);
+    settings->addRow(tr("Start"), m_start);
+    settings->addRow(tr("Seed"), m_seed);
+    m_stop->setText(tr("Stop"));
+    m_stop->setAutoRaise(true);
+    m_stop->setFocusPolicy(Qt::StrongFocus);
+    m_stop->setToolTip(tr("End t-SNE here and keep the map as it is"));
+    m_stop->hide();
+    m_tools->addWidget(m_shown);
+    m_tools->addWidget(m_perplexity);
+    m_tools->addWidget(settings);
+    m_tools->addWidget(m_joined);
+    m_tools->startTrailing();
+    m_tools->addWidget(m_stop);
     for (QAbstractSpinBox* box : std::initializer_list<QAbstractSpinBox*>{m_perplexity, m_iterations, m_seed})
         box->setKeyboardTracking(false);
     m_tsne_plot->setAccessibleName(tr("t-SNE of the position vectors"));
@@ -115,46 +79,87 @@ PositionMapView::PositionMapView(QWidget* parent)
     m_parts->addWidget(m_tsne_plot, 3);
     m_parts->addWidget(m_pca_plot, 2);
 
-    connect(m_shown, &QComboBox::currentIndexChanged, this, [this](int shown) {
-        m_tsne_plot->setVisible(shown != pca_only);
-        m_pca_plot->setVisible(shown != tsne_only);
+    connect(m_shown, &QComboBox::currentIndexChanged, this, [this] {
+        takeShown();
+        choose(tr("maps shown"), false);
     });
-    connect(m_perplexity, &QDoubleSpinBox::valueChanged, this, &PositionMapView::compute);
-    connect(m_iterations, &QSpinBox::valueChanged, this, &PositionMapView::compute);
-    connect(m_seed, &QSpinBox::valueChanged, this, &PositionMapView::compute);
+    connect(m_perplexity, &QDoubleSpinBox::valueChanged, this, [this] { choose(tr("perplexity"), true); });
+    connect(m_iterations, &QSpinBox::valueChanged, this, [this] { choose(tr("iterations"), true); });
+    connect(m_seed, &QSpinBox::valueChanged, this, [this] { choose(tr("seed of t-SNE"), true); });
     connect(m_start, &QComboBox::currentIndexChanged, this, [this](int start) {
         m_seed->setEnabled(start == 1);
-        compute();
+        choose(tr("start of t-SNE"), true);
     });
     connect(m_joined, &QCheckBox::toggled, this, [this] {
-        if (!m_vectors) return;
         if (m_tsne) showMap(m_tsne_plot, m_tsne->points, true);
-        showMap(m_pca_plot, m_pca.points, true);
+        if (m_vectors) showMap(m_pca_plot, m_pca.points, true);
+        choose(tr("joined positions"), false);
     });
+    connect(m_stop, &QToolButton::clicked, this, &PositionMapView::stop);
     connect(&m_runner, &TaskRunner::progressed, this, &PositionMapView::showWatched);
+    // A map that is ready at once needs no button to stop it.
+    m_stop_delay.setSingleShot(true);
+    m_stop_delay.setInterval(300);
+    connect(&m_stop_delay, &QTimer::timeout, m_stop, &QWidget::show);
+    connect(&m_runner, &TaskRunner::started, this, [this] {
+        if (m_stop->isHidden()) m_stop_delay.start();
+    });
+    connect(&m_runner, &TaskRunner::finished, this, [this] {
+        m_stop_delay.stop();
+        m_stop->hide();
+    });
     connectPlot(m_tsne_plot);
     connectPlot(m_pca_plot);
+}
+
+void PositionMapView::choose(const QString& what, bool computes)
+{
+    if (computes) compute();
+    Q_EMIT contextChanged();
+    Q_EMIT choiceMade(what);
+}
+
+void PositionMapView::takeShown()
+{
+    m_tsne_plot->setVisible(m_shown->currentIndex() != pca_only);
+    m_pca_plot->setVisible(m_shown->currentIndex() != tsne_only);
+    if (m_vectors && m_tsne) showMap(m_tsne_plot, m_tsne->points, true);
+}
+
+core::TsneOptions PositionMapView::options() const
+{
+    core::TsneOptions options;
+    options.perplexity = m_perplexity->value();
+    options.iterations = static_cast<std::size_t>(m_iterations->value());
+    options.seed = static_cast<std::uint64_t>(m_seed->value());
+    options.start = m_start->currentIndex() == 1 ? core::TsneStart::random : core::TsneStart::pca;
+    return options;
+}
+
+void PositionMapView::stop()
+{
+    m_runner.cancel();
 }
 
 void PositionMapView::compute()
 {
     const core::Stack* its_stack = stack();
     if (its_stack == nullptr) return;
-    core::TsneOptions options;
-    options.perplexity = m_perplexity->value();
-    options.iterations = static_cast<std::size_t>(m_iterations->value());
-    options.seed = static_cast<std::uint64_t>(m_seed->value());
-    options.start = m_start->currentIndex() == 1 ? core::TsneStart::random : core::TsneStart::pca;
+    if (const std::string lack = core::lack_of_position_vectors(*its_stack); !lack.empty()) {
+        m_runner.abandon();
+        showLack(lack, {"relative_bias", "attention_heatmap"});
+        return;
+    }
     m_watched = std::make_shared<Watched>();
     m_runner.start<Maps>(
-        [model = model(), its_stack, options,
+        [model = model(), its_stack, options = options(),
          watched = m_watched](const core::RunContext& ctx) -> core::Result<Maps> {
             auto vectors = core::read_position_vectors(*model, *its_stack, 0, ctx);
             if (!vectors) return vectors.error();
             Maps maps;
             maps.vectors = std::make_shared<const core::PositionVectors>(*std::move(vectors));
             watched->vectors.store(maps.vectors);
-            auto axes = core::pca(maps.vectors->vectors.matrix(), core::RunContext{ctx.stop, {}});
+            auto axes = core::position_pca(*maps.vectors, core::RunContext{ctx.stop, {}});
             if (!axes) return axes.error();
             maps.pca = *std::move(axes);
             watched->pca.store(std::make_shared<const core::PcaMap>(maps.pca));
@@ -173,7 +178,10 @@ void PositionMapView::compute()
         },
         [this](core::Result<Maps> result) {
             if (!result) {
-                showError(result.error());
+                if (result.error().code == core::ErrorCode::cancelled)
+                    takeStopped();
+                else
+                    showError(result.error());
                 return;
             }
             m_vectors = result->vectors;
@@ -204,25 +212,45 @@ void PositionMapView::showWatched()
     showPicture();
 }
 
+/// Stopped by a person: the map as far as it came, which can be pointed at and exported like any other.
+void PositionMapView::takeStopped()
+{
+    showWatched();
+    const auto points = m_watched->points.load();
+    const auto vectors = m_watched->vectors.load();
+    if (!points || !vectors) return;
+    core::TsneResult map;
+    map.points = *points;
+    map.options = options();
+    map.perplexity = std::min(map.options.perplexity, static_cast<double>(vectors->count() - 1) / 3.0);
+    map.iterations = m_iteration;
+    map.divergence = std::numeric_limits<double>::quiet_NaN(); // only the finished map's is computed
+    m_tsne = std::move(map);
+    m_nearest = core::nearest_points(m_tsne->points, named_neighbours);
+    showPicture();
+    showCursor();
+}
+
+bool PositionMapView::canExport() const
+{
+    return hasPicture() && (m_tsne || m_shown->currentIndex() == pca_only);
+}
+
 void PositionMapView::showMap(ChartPlot* plot, const core::PointMap2D& points, bool keepView)
 {
-    plot->setChart(position_map_chart(*m_vectors, points.x, points.y, m_joined->isChecked()), keepView);
+    ChartContent chart = position_map_chart(*m_vectors, points.x, points.y, m_joined->isChecked());
+    // One bar for both maps: the room goes to the points.
+    if (chart.bar) chart.bar->shown = plot == m_pca_plot || m_shown->currentIndex() == tsne_only;
+    plot->setChart(std::move(chart), keepView);
 }
 
 QString PositionMapView::pictureLine() const
 {
     if (!m_vectors) return {};
-    QString line = to_qstring(m_vectors->source);
-    if (!m_tsne) return line + tr(" \u00B7 t-SNE, iteration %1").arg(m_iteration);
-    line += tr(" \u00B7 t-SNE, perplexity %1, %2 iterations, KL %3")
-                .arg(m_tsne->perplexity, 0, 'g', 4)
-                .arg(m_tsne->iterations)
-                .arg(m_tsne->divergence, 0, 'f', 3);
-    if (m_tsne->perplexity < m_tsne->options.perplexity)
-        line += tr(" (perplexity %1 is too large for %2 vectors)")
-                    .arg(m_tsne->options.perplexity)
-                    .arg(m_vectors->count());
-    return line;
+    const QString source = to_qstring(m_vectors->source) + QStringLiteral(" \u00B7 ");
+    if (m_shown->currentIndex() == pca_only) return source + tr("principal components");
+    return source +
+           (m_tsne ? tsne_line(*m_tsne, m_vectors->count()) : tr("t-SNE, iteration %1").arg(m_iteration));
 }
 
 void PositionMapView::connectPlot(ChartPlot* plot)
@@ -296,39 +324,44 @@ void PositionMapView::showCursor()
 
 FigureSpec PositionMapView::figure() const
 {
-    FigureSpec spec;
-    const bool is_pca = m_shown->currentIndex() == pca_only || !m_tsne;
-    spec.content = is_pca ? m_pca_plot->chart() : m_tsne_plot->chart();
-    nlohmann::ordered_json settings{{"method", is_pca ? "pca" : "tsne"}, {"source", m_vectors->source}};
-    if (!is_pca) {
-        settings["perplexity"] = m_tsne->perplexity;
-        settings["iterations"] = m_tsne->iterations;
-        settings["seed"] = m_tsne->options.seed;
-        settings["init"] = std::string(core::tsne_start_name(m_tsne->options.start));
-        settings["kl"] = m_tsne->divergence;
-    }
-    describe(spec, "position_map", settings.dump());
+    const bool is_pca = m_shown->currentIndex() == pca_only;
+    FigureSpec spec = is_pca ? position_map_figure(origin(), *m_vectors, m_pca, m_joined->isChecked())
+                             : position_map_figure(origin(), *m_vectors, *m_tsne, m_joined->isChecked());
+    (is_pca ? m_pca_plot : m_tsne_plot)->giveView(std::get<ChartContent>(spec.content));
     return spec;
 }
 
-void PositionMapView::saveChoices(QSettings& settings) const
+QVariantMap PositionMapView::choices() const
 {
-    settings.setValue(QStringLiteral("map_shown"), m_shown->currentIndex());
-    settings.setValue(QStringLiteral("map_perplexity"), m_perplexity->value());
-    settings.setValue(QStringLiteral("map_iterations"), m_iterations->value());
-    settings.setValue(QStringLiteral("map_seed"), m_seed->value());
-    settings.setValue(QStringLiteral("map_start"), m_start->currentIndex());
-    settings.setValue(QStringLiteral("map_joined"), m_joined->isChecked());
+    return {{QStringLiteral("map_shown"), m_shown->currentIndex()},
+            {QStringLiteral("map_perplexity"), m_perplexity->value()},
+            {QStringLiteral("map_iterations"), m_iterations->value()},
+            {QStringLiteral("map_seed"), m_seed->value()},
+            {QStringLiteral("map_start"), m_start->currentIndex()},
+            {QStringLiteral("map_joined"), m_joined->isChecked()}};
 }
 
-void PositionMapView::restoreChoices(QSettings& settings)
+void PositionMapView::setChoices(const QVariantMap& choices)
 {
-    m_shown->setCurrentIndex(std::clamp(settings.value(QStringLiteral("map_shown"), 0).toInt(), 0, 2));
-    m_perplexity->setValue(settings.value(QStringLiteral("map_perplexity"), 30.0).toDouble());
-    m_iterations->setValue(settings.value(QStringLiteral("map_iterations"), 1000).toInt());
-    m_seed->setValue(settings.value(QStringLiteral("map_seed"), 0).toInt());
-    m_start->setCurrentIndex(std::clamp(settings.value(QStringLiteral("map_start"), 0).toInt(), 0, 1));
-    m_joined->setChecked(settings.value(QStringLiteral("map_joined"), true).toBool());
+    const core::TsneOptions before = options();
+    {
+        const QSignalBlocker quiet[] = {QSignalBlocker(m_shown), QSignalBlocker(m_perplexity),
+                                        QSignalBlocker(m_iterations), QSignalBlocker(m_seed),
+                                        QSignalBlocker(m_start)};
+        const auto take = [&](const char* name, const QVariant& now) {
+            return choices.value(QLatin1String(name), now);
+        };
+        m_shown->setCurrentIndex(std::clamp(take("map_shown", m_shown->currentIndex()).toInt(), 0, 2));
+        m_perplexity->setValue(take("map_perplexity", m_perplexity->value()).toDouble());
+        m_iterations->setValue(take("map_iterations", m_iterations->value()).toInt());
+        m_seed->setValue(take("map_seed", m_seed->value()).toInt());
+        m_start->setCurrentIndex(std::clamp(take("map_start", m_start->currentIndex()).toInt(), 0, 1));
+        m_joined->setChecked(take("map_joined", m_joined->isChecked()).toBool());
+    }
+    m_seed->setEnabled(m_start->currentIndex() == 1);
+    takeShown();
+    if (options() != before) compute();
+    Q_EMIT contextChanged();
 }
 
 } // namespace posiscope::ui

@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QTimer>
+
 #include <atomic>
 
 #include "core/projection/pca.h"
 #include "core/projection/position_vectors.h"
 #include "core/projection/tsne.h"
-#include "ui/figure/chart.h"
 #include "ui/views/position_view.h"
 
 class QCheckBox;
 class QComboBox;
 class QDoubleSpinBox;
 class QSpinBox;
+class QToolButton;
 
 namespace posiscope::ui {
 
 class ChartPlot;
-
-/// A map of vectors as a chart: coloured by position with a bar, neighbours joined, numbers at round positions, special and
-/// unused rows as rings in the background's colour.
-ChartContent position_map_chart(const core::PositionVectors& vectors, const std::vector<double>& x,
-                                const std::vector<double>& y, bool joined);
 
 /// The position vectors in the plane: t-SNE, which can be watched, and principal components beside it.
 class PositionMapView : public PositionView {
@@ -30,9 +27,14 @@ class PositionMapView : public PositionView {
 public:
     explicit PositionMapView(QWidget* parent = nullptr);
 
-    void saveChoices(QSettings& settings) const override;
-    void restoreChoices(QSettings& settings) override;
+    [[nodiscard]] QVariantMap choices() const override;
+    void setChoices(const QVariantMap& choices) override;
+    [[nodiscard]] bool isWorking() const override { return false; } ///< the map is watched instead
+    [[nodiscard]] bool canExport() const override;
     [[nodiscard]] FigureSpec figure() const override;
+
+    /// Ends t-SNE where it stands; what is seen stays.
+    void stop();
 
     [[nodiscard]] ChartPlot* tsnePlot() const { return m_tsne_plot; }
     [[nodiscard]] ChartPlot* pcaPlot() const { return m_pca_plot; }
@@ -57,13 +59,19 @@ private:
         std::atomic<std::size_t> iteration{0};
     };
 
+    void choose(const QString& what, bool computes);
+    [[nodiscard]] core::TsneOptions options() const;
+    void takeShown();
     void showWatched();
+    void takeStopped();
     void showMap(ChartPlot* plot, const core::PointMap2D& points, bool keepView);
     void connectPlot(ChartPlot* plot);
     void hover(ChartPlot* plot, const QPointF& place, bool click);
     [[nodiscard]] QString nearestText(std::size_t row) const;
 
     QComboBox* m_shown;
+    QToolButton* m_stop;
+    QTimer m_stop_delay;
     QDoubleSpinBox* m_perplexity;
     QSpinBox* m_iterations;
     QSpinBox* m_seed;

@@ -2,29 +2,31 @@
 #include "ui/views/position_similarity_view.h"
 
 #include <QComboBox>
-#include <QHBoxLayout>
+#include <QCoreApplication>
 #include <QLabel>
-#include <QSettings>
+#include <QScrollArea>
 #include <QStackedWidget>
+#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
 #include "core/metrics/metric_list.h"
 #include "ui/convert.h"
+#include "ui/figure/view_charts.h"
 #include "ui/plot/chart_plot.h"
 #include "ui/plot/color_scale.h"
 #include "ui/plot/heatmap_plot.h"
 #include "ui/plot/ticks.h"
 #include "ui/shared_cursor.h"
 #include "ui/theme.h"
+#include "ui/widgets/compact_box.h"
+#include "ui/widgets/flow_layout.h"
 
 namespace posiscope::ui {
 namespace {
 
-enum Shown { similarity, norms, singular_values, spectrum, numbers };
+enum Shown { similarity, norms, singular_values, spectrum, numbers }; ///< similarity_parts() and one more
 
 QString percent(double share)
 {
@@ -34,37 +36,48 @@ QString percent(double share)
 } // namespace
 
 PositionSimilarityView::PositionSimilarityView(QWidget* parent)
-    : PositionView(parent), m_shown(new QComboBox(this)), m_kind(new QComboBox(this)),
-      m_parts(new QStackedWidget(this)), m_map(new HeatmapPlot(this)), m_chart(new ChartPlot(this)),
+    : PositionView(parent), m_shown(new CompactBox(this)), m_kind(new CompactBox(this)),
+      m_stack(new QStackedWidget(this)), m_map(new HeatmapPlot(this)), m_chart(new ChartPlot(this)),
       m_numbers(new QLabel(this))
 {
-    m_shown->addItems({tr("Similarity"), tr("Norms"), tr("Singular values"), tr("Spectrum"), tr("Numbers")});
+    for (const ShownPart& part : similarity_parts())
+        m_shown->addItem(QCoreApplication::translate("posiscope", part.label), to_qstring(part.id));
+    m_shown->addItem(tr("Numbers"), QStringLiteral("numbers"));
     m_shown->setAccessibleName(tr("What is shown of the position vectors"));
     m_kind->addItems({tr("cosine"), tr("dot product")});
     m_kind->setAccessibleName(tr("Measure of similarity"));
+    m_map->setAccessibleName(tr("Similarity of position vectors"));
     m_tools->addWidget(m_shown);
     m_tools->addWidget(m_kind);
-    m_tools->addStretch(1);
     m_numbers->setTextFormat(Qt::RichText);
     m_numbers->setAlignment(Qt::AlignTop | Qt::AlignLeft);
     m_numbers->setMargin(2 * grid);
     m_numbers->setWordWrap(true);
     m_numbers->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    m_parts->addWidget(m_map);
-    m_parts->addWidget(m_chart);
-    m_parts->addWidget(m_numbers);
-    m_body->addWidget(m_parts, 1);
+    auto* numbers_page = new QScrollArea(this);
+    numbers_page->setWidget(m_numbers);
+    numbers_page->setWidgetResizable(true);
+    numbers_page->setFrameShape(QFrame::NoFrame);
+    m_numbers->setBackgroundRole(QPalette::Base);
+    m_stack->addWidget(m_map);
+    m_stack->addWidget(m_chart);
+    m_stack->addWidget(numbers_page);
+    m_parts->addWidget(m_stack, 1);
 
     connect(m_shown, &QComboBox::currentIndexChanged, this, [this] {
         show();
         Q_EMIT contextChanged();
+        Q_EMIT choiceMade(tr("what is shown"));
     });
-    connect(m_kind, &QComboBox::currentIndexChanged, this, [this] { compute(); });
+    connect(m_kind, &QComboBox::currentIndexChanged, this, [this] {
+        compute();
+        Q_EMIT choiceMade(tr("measure of similarity"));
+    });
     connect(m_map, &HeatmapPlot::cellHovered, this, [this](int query, int key) {
-        if (m_cursor != nullptr) m_cursor->hover(MarkedPlace::cell(query, key));
+        if (m_cursor != nullptr) m_cursor->hover(placeOf(query, key));
     });
     connect(m_map, &HeatmapPlot::cellClicked, this, [this](int query, int key) {
-        if (m_cursor != nullptr) m_cursor->togglePin(MarkedPlace::cell(query, key));
+        if (m_cursor != nullptr) m_cursor->togglePin(placeOf(query, key));
     });
     const auto leave = [this] {
         if (m_cursor != nullptr) m_cursor->leave();
@@ -73,17 +86,49 @@ PositionSimilarityView::PositionSimilarityView(QWidget* parent)
     connect(m_chart, &ChartPlot::left, this, leave);
     connect(m_chart, &ChartPlot::hovered, this, [this](const QPointF& place) {
         if (m_cursor == nullptr || !m_found || m_shown->currentIndex() != norms) return;
-        const int position = static_cast<int>(std::lround(m_chart->chartAt(place).x()));
-        m_cursor->hover(MarkedPlace::cell(position, position));
+        const std::vector<std::int64_t> positions = m_found->vectors.used_positions();
+        const auto row = static_cast<int>(std::lround(m_chart->chartAt(place).x()) - positions.front());
+        if (row >= 0 && row < static_cast<int>(positions.size())) m_cursor->hover(placeOf(row, row));
     });
+}
+
+MarkedPlace PositionSimilarityView::placeOf(int query, int key) const
+{
+    const std::vector<std::int64_t> positions = m_found->vectors.used_positions();
+    const auto at = [&](int row) { return static_cast<int>(positions[static_cast<std::size_t>(row)]); };
+    // Of two offsets one can be shown in other views: the one below the pointer's column.
+    return m_found->vectors.kind == core::PositionVectorKind::offset_vectors
+               ? MarkedPlace::diagonal(at(key))
+               : MarkedPlace::cell(at(query), at(key));
+}
+
+std::optional<QPoint> PositionSimilarityView::cellOf(const MarkedPlace& place) const
+{
+    const std::vector<std::int64_t> positions = m_found->vectors.used_positions();
+    const auto row_of = [&](const std::optional<int>& position) {
+        const auto found =
+            position ? std::find(positions.begin(), positions.end(), *position) : positions.end();
+        return found == positions.end() ? -1 : static_cast<int>(found - positions.begin());
+    };
+    const bool offsets = m_found->vectors.kind == core::PositionVectorKind::offset_vectors;
+    const int row = row_of(offsets ? place.offset : place.query);
+    const int column = offsets ? row : row_of(place.key);
+    return row < 0 || column < 0 ? std::nullopt : std::optional(QPoint(column, row));
 }
 
 void PositionSimilarityView::compute()
 {
     const core::Stack* its_stack = stack();
     if (its_stack == nullptr) return;
+    if (const std::string lack = core::lack_of_position_vectors(*its_stack); !lack.empty()) {
+        m_runner.abandon();
+        showLack(lack, {"relative_bias", "attention_heatmap"});
+        return;
+    }
     core::SimilarityOptions options;
     options.kind = m_kind->currentIndex() == 1 ? core::SimilarityKind::dot : core::SimilarityKind::cosine;
+    options.decodability = false;
+    m_regressions.abandon();
     m_runner.start<Found>(
         [model = model(), its_stack, options](const core::RunContext& ctx) -> core::Result<Found> {
             auto vectors = core::read_position_vectors(*model, *its_stack, 0, ctx);
@@ -104,9 +149,29 @@ void PositionSimilarityView::compute()
                 return;
             }
             m_found = std::make_shared<const Found>(*std::move(result));
+            m_decodability.reset();
             show();
             showPicture();
             showCursor();
+            computeDecodability();
+        });
+}
+
+/// Regressions over all pairs of positions take seconds: the picture does not wait for them.
+void PositionSimilarityView::computeDecodability()
+{
+    m_regressions.start<core::Decodability>(
+        [found = m_found](const core::RunContext& ctx) -> core::Result<core::Decodability> {
+            const core::HostTensor used = found->vectors.used_vectors();
+            auto similar = core::position_similarity(used.matrix(), {}, ctx);
+            if (!similar) return similar.error();
+            return similar->decodability;
+        },
+        [this](core::Result<core::Decodability> result) {
+            if (!result) return;
+            m_decodability = *result;
+            if (m_shown->currentIndex() == numbers) show();
+            Q_EMIT contextChanged();
         });
 }
 
@@ -127,9 +192,14 @@ QString PositionSimilarityView::numbersHtml() const
             .arg(found.dimensions[1])
             .arg(found.dimensions[2])
             .arg(found.singular_values.size()));
-    row(tr("Position from its vector, mean error in positions"), plain(found.decodability.position_error, 2));
-    row(tr("Position from its vector, R\u00B2"), plain(found.decodability.position_r2, 3));
-    row(tr("Order of two positions told right (chance 50 %)"), percent(found.decodability.order_accuracy));
+    const auto pending = [&](const QString& value) {
+        return m_decodability ? value : QStringLiteral("\u2026");
+    };
+    const core::Decodability decodability = m_decodability.value_or(core::Decodability{});
+    row(tr("Position from its vector, mean error in positions"),
+        pending(plain(decodability.position_error, 2)));
+    row(tr("Position from its vector, R\u00B2"), pending(plain(decodability.position_r2, 3)));
+    row(tr("Order of two positions told right (chance 50 %)"), pending(percent(decodability.order_accuracy)));
     if (m_found->vectors.kind == core::PositionVectorKind::offset_vectors) {
         row(tr("Mean cosine of offsets beyond 20, key before"), plain(m_found->far_cosine[0], 3));
         row(tr("Mean cosine of offsets beyond 20, key after"), plain(m_found->far_cosine[1], 3));
@@ -149,114 +219,84 @@ QString PositionSimilarityView::numbersText() const
 
 void PositionSimilarityView::show()
 {
+    m_kind->setEnabled(m_shown->currentIndex() == similarity || m_shown->currentIndex() == numbers);
     if (!m_found) return;
-    const core::PositionSimilarity& found = m_found->similarity;
-    const std::vector<std::int64_t> positions = m_found->vectors.used_positions();
-    const bool offsets = m_found->vectors.kind == core::PositionVectorKind::offset_vectors;
-    ChartContent chart;
-    ChartSeries series;
     const int shown = m_shown->currentIndex();
-    m_parts->setCurrentIndex(shown == similarity ? 0 : shown == numbers ? 2 : 1);
+    m_stack->setCurrentIndex(shown == similarity ? 0 : shown == numbers ? 2 : 1);
     if (shown == similarity) {
-        const ColorDefaults colors = default_colors(MapMeaning::signed_difference);
-        m_map->setMap(found.map, make_color_scale(found.map, colors.map, colors.kind),
-                      found.options.kind == core::SimilarityKind::dot ? tr("dot product")
-                                                                      : tr("cosine similarity"));
-        return;
-    }
-    if (shown == numbers) {
+        const HeatmapContent content = similarity_content(m_found->vectors, m_found->similarity);
+        m_map->setAxes(content.axes);
+        m_map->setMap(content.map, content.scale, content.quantity_label);
+    } else if (shown == numbers) {
         m_numbers->setText(numbersHtml());
-        return;
-    }
-    if (shown == norms) {
-        series.x.assign(positions.begin(), positions.end());
-        series.y = found.norms;
-        chart.x_label = offsets ? tr("offset (key \u2212 query)") : tr("position");
-        chart.y_label = tr("length of the vector");
-        chart.integer_x = true;
-        chart.zero_line = true;
+    } else if (shown == norms) {
+        m_chart->setChart(norms_chart(m_found->vectors, m_found->similarity));
     } else if (shown == singular_values) {
-        for (std::size_t k = 0; k < found.singular_values.size(); ++k)
-            series.x.push_back(static_cast<double>(k + 1));
-        series.y = found.singular_values;
-        chart.x_label = tr("number of the singular value");
-        chart.y_label = tr("singular value");
-        chart.integer_x = true;
-        for (const std::size_t dimension : found.dimensions) {
-            chart.edges.push_back(static_cast<double>(dimension));
-            const auto at = std::min(found.singular_values.size(), std::max<std::size_t>(dimension, 1)) - 1;
-            const std::size_t which = chart.edges.size() - 1;
-            chart.labels.push_back(
-                {static_cast<double>(dimension), found.singular_values[at],
-                 tr("%1 %: %2").arg(100.0 * core::dimension_shares[which]).arg(dimension)});
-        }
+        m_chart->setChart(singular_values_chart(m_found->similarity));
     } else {
-        series.x = found.frequencies;
-        series.y = found.power;
-        chart.x_label = tr("cycles per position");
-        chart.y_label = tr("share of the variance");
+        m_chart->setChart(spectrum_chart(m_found->vectors, m_found->similarity));
     }
-    series.width = 1.2;
-    chart.series.push_back(std::move(series));
-    m_chart->setChart(std::move(chart));
+    showCursor();
 }
 
 QString PositionSimilarityView::pictureLine() const
 {
     if (!m_found) return {};
-    return to_qstring(m_found->vectors.source) +
-           tr(" \u00B7 order told right %1").arg(percent(m_found->similarity.decodability.order_accuracy));
+    const QString source = to_qstring(m_found->vectors.source);
+    return m_decodability
+               ? source + tr(" \u00B7 order told right %1").arg(percent(m_decodability->order_accuracy))
+               : source;
 }
 
 void PositionSimilarityView::showCursor()
 {
     if (m_cursor == nullptr || !m_found) return;
     const auto& place = m_cursor->place();
-    const auto size = static_cast<int>(m_found->similarity.map.length);
-    const bool is_cell = place && place->isCell() && *place->query < size && *place->key < size;
-    m_map->setMarkedCell(is_cell ? std::optional(QPoint(*place->key, *place->query)) : std::nullopt);
-    if (m_shown->currentIndex() == norms && is_cell)
-        m_chart->setMarks(
-            {}, *place->key,
-            tr("position %1: %2")
-                .arg(*place->key)
-                .arg(value_text(m_found->similarity.norms[static_cast<std::size_t>(*place->key)])));
-    else
+    const std::optional<QPoint> cell = place ? cellOf(*place) : std::nullopt;
+    m_map->setMarkedCell(cell);
+    if (m_shown->currentIndex() != norms || !cell) {
         m_chart->setMarks({});
+        return;
+    }
+    const auto row = static_cast<std::size_t>(cell->x());
+    const auto position = static_cast<double>(m_found->vectors.used_positions()[row]);
+    const bool offsets = m_found->vectors.kind == core::PositionVectorKind::offset_vectors;
+    m_chart->setMarks({}, position,
+                      (offsets ? tr("offset %1: %2") : tr("position %1: %2"))
+                          .arg(fixed_text(position, 0), value_text(m_found->similarity.norms[row])));
 }
 
 FigureSpec PositionSimilarityView::figure() const
 {
-    FigureSpec spec;
-    const int shown = m_shown->currentIndex();
-    if (shown == similarity || shown == numbers) {
-        HeatmapContent content;
-        const ColorDefaults colors = default_colors(MapMeaning::signed_difference);
-        content.map = m_found->similarity.map;
-        content.scale = make_color_scale(content.map, colors.map, colors.kind);
-        content.quantity_label = m_found->similarity.options.kind == core::SimilarityKind::dot
-                                     ? tr("dot product")
-                                     : tr("cosine similarity");
-        spec.content = std::move(content);
+    FigureSpec spec = position_similarity_figure(origin(), m_found->vectors, m_found->similarity,
+                                                 to_std(m_shown->currentData().toString()));
+    if (auto* content = std::get_if<HeatmapContent>(&spec.content)) {
+        content->first = m_map->firstShown();
+        content->last = m_map->lastShown();
     } else {
-        spec.content = m_chart->chart();
+        m_chart->giveView(std::get<ChartContent>(spec.content));
     }
-    nlohmann::ordered_json settings{{"shows", m_shown->currentText().toStdString()},
-                                    {"source", m_found->vectors.source}};
-    describe(spec, "position_similarity", settings.dump());
     return spec;
 }
 
-void PositionSimilarityView::saveChoices(QSettings& settings) const
+bool PositionSimilarityView::canExport() const
 {
-    settings.setValue(QStringLiteral("similarity_shown"), m_shown->currentIndex());
-    settings.setValue(QStringLiteral("similarity_kind"), m_kind->currentIndex());
+    return hasPicture() && m_shown->currentIndex() != numbers;
 }
 
-void PositionSimilarityView::restoreChoices(QSettings& settings)
+QVariantMap PositionSimilarityView::choices() const
 {
-    m_shown->setCurrentIndex(std::clamp(settings.value(QStringLiteral("similarity_shown"), 0).toInt(), 0, 4));
-    m_kind->setCurrentIndex(std::clamp(settings.value(QStringLiteral("similarity_kind"), 0).toInt(), 0, 1));
+    return {{QStringLiteral("similarity_shown"), m_shown->currentIndex()},
+            {QStringLiteral("similarity_kind"), m_kind->currentIndex()}};
+}
+
+void PositionSimilarityView::setChoices(const QVariantMap& choices)
+{
+    const auto take = [&](const char* name, int now, int last) {
+        return std::clamp(choices.value(QLatin1String(name), now).toInt(), 0, last);
+    };
+    m_shown->setCurrentIndex(take("similarity_shown", m_shown->currentIndex(), numbers));
+    m_kind->setCurrentIndex(take("similarity_kind", m_kind->currentIndex(), 1));
 }
 
 } // namespace posiscope::ui

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QPoint>
+
+#include <optional>
+
 #include "core/metrics/position_similarity.h"
 #include "core/projection/position_vectors.h"
-#include "ui/figure/chart.h"
 #include "ui/views/position_view.h"
 
 class QComboBox;
@@ -14,6 +17,7 @@ namespace posiscope::ui {
 
 class ChartPlot;
 class HeatmapPlot;
+struct MarkedPlace;
 
 /// What position vectors say by themselves: similarity, norms, singular values, spectrum and decodability.
 class PositionSimilarityView : public PositionView {
@@ -22,8 +26,9 @@ class PositionSimilarityView : public PositionView {
 public:
     explicit PositionSimilarityView(QWidget* parent = nullptr);
 
-    void saveChoices(QSettings& settings) const override;
-    void restoreChoices(QSettings& settings) override;
+    [[nodiscard]] QVariantMap choices() const override;
+    void setChoices(const QVariantMap& choices) override;
+    [[nodiscard]] bool canExport() const override; ///< not the page of numbers
     [[nodiscard]] FigureSpec figure() const override;
 
     [[nodiscard]] HeatmapPlot* map() const { return m_map; }
@@ -42,15 +47,21 @@ private:
         std::array<double, 2> far_cosine{};
     };
     void show();
+    void computeDecodability();
+    /// Position (or offset) of a row, and the reverse.
+    [[nodiscard]] MarkedPlace placeOf(int query, int key) const;
+    [[nodiscard]] std::optional<QPoint> cellOf(const MarkedPlace& place) const;
     [[nodiscard]] QString numbersHtml() const;
 
     QComboBox* m_shown;
     QComboBox* m_kind;
-    QStackedWidget* m_parts;
+    QStackedWidget* m_stack;
     HeatmapPlot* m_map;
     ChartPlot* m_chart;
     QLabel* m_numbers;
     std::shared_ptr<const Found> m_found;
+    std::optional<core::Decodability> m_decodability; ///< of m_found; takes longer than the picture
+    TaskRunner m_regressions;                         ///< last member: it stops before the rest goes
 };
 
 } // namespace posiscope::ui

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/views/position_view.h"
 
-#include <QHBoxLayout>
+#include <QBoxLayout>
 #include <QLabel>
+#include <QPushButton>
 #include <QStackedWidget>
-#include <QVBoxLayout>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
-#include "core/base/version.h"
 #include "ui/convert.h"
 #include "ui/dialogs/export_dialog.h"
+#include "ui/figure/figure_command.h"
 #include "ui/shared_cursor.h"
 #include "ui/theme.h"
+#include "ui/views/view_table.h"
+#include "ui/widgets/flow_layout.h"
 
 namespace posiscope::ui {
 
 PositionView::PositionView(QWidget* parent)
-    : AnalysisView(parent), m_tools(new QHBoxLayout), m_body(new QVBoxLayout),
+    : AnalysisView(parent), m_tools(new FlowLayout), m_body(new QVBoxLayout),
       m_parts(new QBoxLayout(QBoxLayout::LeftToRight)), m_pages(new QStackedWidget(this)),
-      m_message(new QLabel(this))
+      m_message(new QLabel(this)), m_go(new QPushButton(this))
 {
     auto* picture = new QWidget(this);
-    m_tools->setContentsMargins(grid, 0, grid, grid / 2);
-    m_tools->setSpacing(grid);
     auto* inside = new QVBoxLayout(picture);
     inside->setContentsMargins(0, 0, 0, 0);
     inside->setSpacing(0);
@@ -32,15 +32,26 @@ PositionView::PositionView(QWidget* parent)
     m_parts->setSpacing(grid);
     m_body->addLayout(m_parts, 1);
     inside->addLayout(m_body, 1);
+    auto* message = new QWidget(this);
+    auto* message_column = new QVBoxLayout(message);
+    message_column->setContentsMargins(3 * grid, grid, 3 * grid, grid);
+    message_column->setSpacing(2 * grid);
+    message_column->addStretch(1);
+    message_column->addWidget(m_message);
+    message_column->addWidget(m_go, 0, Qt::AlignCenter);
+    message_column->addStretch(1);
     m_message->setWordWrap(true);
     m_message->setAlignment(Qt::AlignCenter);
-    m_message->setMargin(3 * grid);
     m_message->setTextFormat(Qt::PlainText);
     m_pages->addWidget(picture);
-    m_pages->addWidget(m_message);
+    m_pages->addWidget(message);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->addWidget(m_pages);
+    for (const auto change : {&TaskRunner::started, &TaskRunner::finished})
+        connect(&m_runner, change, this, &AnalysisView::workChanged);
+    connect(&m_runner, &TaskRunner::progressed, this, &AnalysisView::progressed);
+    connect(m_go, &QPushButton::clicked, this, [this] { Q_EMIT viewWanted(m_go_to); });
 }
 
 void PositionView::setSession(std::shared_ptr<const core::Session> session)
@@ -75,12 +86,20 @@ void PositionView::resizeEvent(QResizeEvent* event)
 
 QString PositionView::contextLine() const
 {
-    const core::Stack* its_stack = stack();
+    const auto& its_model = m_has_picture ? m_shown_model : m_model;
+    if (!its_model) return {};
+    const core::Stack* its_stack =
+        its_model->architecture.find_stack(m_has_picture ? m_shown_stack : m_stack);
     if (its_stack == nullptr) return {};
-    const QString start = to_qstring(m_model->checkpoint->display_name()) + QStringLiteral(" \u00B7 ") +
+    const QString start = to_qstring(its_model->checkpoint->display_name()) + QStringLiteral(" \u00B7 ") +
                           to_qstring(its_stack->id);
     const QString rest = m_has_picture ? pictureLine() : QString();
     return rest.isEmpty() ? start : start + QStringLiteral(" \u00B7 ") + rest;
+}
+
+FigureOrigin PositionView::origin() const
+{
+    return {*m_shown_model, *m_shown_model->architecture.find_stack(m_shown_stack), m_shown_layer};
 }
 
 void PositionView::setSharedCursor(SharedCursor* cursor)
@@ -99,6 +118,15 @@ void PositionView::exportShown()
     dialog->open();
 }
 
+void PositionView::describe(FigureSpec& spec, std::string_view view_id,
+                            const std::string& settings_json) const
+{
+    FigureSpec described = weights_figure(origin(), view_id, {}, settings_json);
+    described.content = std::move(spec.content);
+    described.title = contextLine();
+    spec = std::move(described);
+}
+
 QString PositionView::message() const
 {
     return m_has_picture ? QString() : m_message->text();
@@ -107,14 +135,23 @@ QString PositionView::message() const
 void PositionView::showPicture()
 {
     m_has_picture = true;
+    m_shown_model = m_model;
+    m_shown_stack = m_stack;
+    m_shown_layer = m_layer;
     m_pages->setCurrentIndex(0);
     Q_EMIT contextChanged();
 }
 
-void PositionView::showMessage(const QString& sentence)
+void PositionView::showMessage(const QString& sentence, std::string_view view_id)
 {
     m_has_picture = false;
     m_message->setText(sentence);
+    const ViewRow* row = find_view(view_id);
+    m_go->setVisible(row != nullptr);
+    if (row != nullptr) {
+        m_go_to = to_qstring(row->id);
+        m_go->setText(tr("Show %1").arg(view_title(*row).toLower()));
+    }
     m_pages->setCurrentIndex(1);
     Q_EMIT contextChanged();
 }
@@ -122,28 +159,18 @@ void PositionView::showMessage(const QString& sentence)
 void PositionView::showError(const core::Error& error)
 {
     if (error.code == core::ErrorCode::cancelled) return; // what is on screen stays
-    QString sentence = to_qstring(error.message);
-    if (!sentence.isEmpty()) sentence[0] = sentence[0].toUpper();
-    showMessage(sentence + QLatin1Char('.'));
+    showMessage(sentence_for(error));
 }
 
-void PositionView::describe(FigureSpec& spec, const std::string& view_id,
-                            const std::string& settings_json) const
+void PositionView::showLack(const std::string& lack, std::initializer_list<std::string_view> instead)
 {
-    nlohmann::ordered_json record;
-    record["program"] = std::string("Posiscope ") + core::version;
-    record["model"] = m_model->checkpoint->display_name();
-    record["location"] = m_model->checkpoint->location();
-    record["family"] = m_model->architecture.family_id;
-    record["stack"] = stack()->id;
-    record["scheme"] = stack()->scheme_id;
-    record["layer"] = m_layer;
-    record["view"] = {{"id", view_id}};
-    record["view"]["settings"] = nlohmann::ordered_json::parse(settings_json, nullptr, false);
-    spec.provenance_json = QByteArray::fromStdString(
-        record.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace));
-    spec.title = contextLine();
-    spec.suggested_name = to_qstring(view_id);
+    const std::vector<std::string> known = applicable_figure_views(*stack());
+    std::string_view proposed;
+    for (const std::string_view id : instead)
+        if (proposed.empty() && std::find(known.begin(), known.end(), id) != known.end()) proposed = id;
+    QString sentence = to_qstring(lack);
+    if (!sentence.isEmpty()) sentence[0] = sentence[0].toUpper();
+    showMessage(sentence + QLatin1Char('.'), proposed);
 }
 
 } // namespace posiscope::ui

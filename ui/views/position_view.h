@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/model/open_model.h"
 #include "ui/figure/figure_spec.h"
+#include "ui/figure/view_figures.h"
 #include "ui/task_runner.h"
 #include "ui/views/analysis_view.h"
 
 class QBoxLayout;
-class QHBoxLayout;
 class QLabel;
+class QPushButton;
 class QStackedWidget;
 class QVBoxLayout;
 
 namespace posiscope::ui {
+
+class FlowLayout;
 
 /// What the views have in common that look at a model's weights rather than at a probe: they follow the model, stack and
 /// layer of the session, compute in the background (the newest wish wins), and say in a sentence why they cannot.
@@ -35,7 +40,10 @@ public:
     [[nodiscard]] virtual FigureSpec figure() const = 0;
     /// Why nothing is shown; empty where something is.
     [[nodiscard]] QString message() const;
+    /// Under the message: goes to a view that has something to show. Hidden where none is proposed.
+    [[nodiscard]] QPushButton* messageButton() const { return m_go; }
     [[nodiscard]] bool isBusy() const { return m_runner.isRunning(); }
+    [[nodiscard]] bool isWorking() const override { return m_runner.isRunning(); }
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -48,18 +56,24 @@ protected:
     [[nodiscard]] virtual QString pictureLine() const = 0;
 
     void showPicture();
-    void showMessage(const QString& sentence);
+    /// @param view_id  of the view that is proposed instead; empty: none
+    void showMessage(const QString& sentence, std::string_view view_id = {});
     void showError(const core::Error& error);
+    /// Says why this view has nothing to show of the stack, and proposes the first of the views that do.
+    void showLack(const std::string& lack, std::initializer_list<std::string_view> instead);
     /// The spec's provenance, title and name.
-    void describe(FigureSpec& spec, const std::string& view_id, const std::string& settings_json) const;
+    void describe(FigureSpec& spec, std::string_view view_id, const std::string& settings_json) const;
+    /// Of the picture, which may belong to an older session while a newer one is worked on; canExport() must hold.
+    [[nodiscard]] FigureOrigin origin() const;
+    [[nodiscard]] bool hasPicture() const { return m_has_picture; }
 
     [[nodiscard]] const std::shared_ptr<const core::OpenModel>& model() const { return m_model; }
     [[nodiscard]] const core::Stack* stack() const;
     [[nodiscard]] int layer() const { return m_layer; }
     [[nodiscard]] std::int64_t length() const { return m_length; }
 
-    QHBoxLayout* m_tools; ///< choices above the picture
-    QVBoxLayout* m_body;  ///< the picture
+    FlowLayout* m_tools; ///< choices above the picture
+    QVBoxLayout* m_body; ///< the picture
     QBoxLayout*
         m_parts; ///< in m_body: two pictures, side by side where the view is wide, else one above the other
     SharedCursor* m_cursor = nullptr;
@@ -70,9 +84,14 @@ private:
     std::string m_stack;
     int m_layer = 0;
     std::int64_t m_length = 128;
+    std::shared_ptr<const core::OpenModel> m_shown_model; ///< the picture's, as the two below
+    std::string m_shown_stack;
+    int m_shown_layer = 0;
     bool m_has_picture = false;
     QStackedWidget* m_pages;
     QLabel* m_message;
+    QPushButton* m_go;
+    QString m_go_to;
 };
 
 } // namespace posiscope::ui

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/metrics/relative_bias.h"
-#include "ui/figure/chart.h"
 #include "ui/views/position_view.h"
 
 class QComboBox;
@@ -12,9 +11,6 @@ namespace posiscope::ui {
 class ChartPlot;
 class HeatmapPlot;
 
-/// Curves of a bias against the offset: each head thin, the mean thick, where buckets begin, and the white band.
-ChartContent relative_bias_chart(const core::RelativeBias& bias, bool everyHead);
-
 /// What a relative scheme adds to the logits, by offset and as a map.
 class RelativeBiasView : public PositionView {
     Q_OBJECT
@@ -22,8 +18,8 @@ class RelativeBiasView : public PositionView {
 public:
     explicit RelativeBiasView(QWidget* parent = nullptr);
 
-    void saveChoices(QSettings& settings) const override;
-    void restoreChoices(QSettings& settings) override;
+    [[nodiscard]] QVariantMap choices() const override;
+    void setChoices(const QVariantMap& choices) override;
     [[nodiscard]] FigureSpec figure() const override;
 
     [[nodiscard]] ChartPlot* curves() const { return m_curves; }
@@ -36,7 +32,8 @@ protected:
 
 private:
     void show();
-    [[nodiscard]] QString valueName() const;
+    void takeShown();
+    [[nodiscard]] int head() const;
 
     QComboBox* m_shown;
     QComboBox* m_head;

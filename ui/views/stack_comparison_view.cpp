@@ -6,7 +6,6 @@
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QSettings>
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +21,8 @@
 #include "ui/session_text.h"
 #include "ui/shared_cursor.h"
 #include "ui/theme.h"
+#include "ui/widgets/compact_box.h"
+#include "ui/widgets/flow_layout.h"
 
 namespace posiscope::ui {
 namespace {
@@ -66,7 +67,7 @@ ChartContent stack_distance_chart(const core::StackMaps& found, bool ratio)
 }
 
 StackComparisonView::StackComparisonView(QWidget* parent)
-    : PositionView(parent), m_shown(new QComboBox(this)), m_scale(new QComboBox(this)),
+    : PositionView(parent), m_shown(new CompactBox(this)), m_scale(new CompactBox(this)),
       m_pair(new QWidget(this)), m_names{new QLabel(m_pair), new QLabel(m_pair)},
       m_maps{new HeatmapPlot(m_pair), new HeatmapPlot(m_pair)}, m_distance(new ChartPlot(this)),
       m_numbers(new QLabel(m_pair))
@@ -78,7 +79,6 @@ StackComparisonView::StackComparisonView(QWidget* parent)
     m_scale->setAccessibleName(tr("Colour scale of both maps"));
     m_tools->addWidget(m_shown);
     m_tools->addWidget(m_scale);
-    m_tools->addStretch(1);
 
     auto* cells = new QGridLayout(m_pair);
     cells->setContentsMargins(0, 0, 0, 0);
@@ -101,8 +101,14 @@ StackComparisonView::StackComparisonView(QWidget* parent)
     m_parts->addWidget(m_distance, 1);
     m_distance->hide();
 
-    connect(m_shown, &QComboBox::currentIndexChanged, this, [this] { show(); });
-    connect(m_scale, &QComboBox::currentIndexChanged, this, [this] { show(); });
+    connect(m_shown, &QComboBox::currentIndexChanged, this, [this] {
+        show();
+        Q_EMIT choiceMade(tr("what is shown of the stacks"));
+    });
+    connect(m_scale, &QComboBox::currentIndexChanged, this, [this] {
+        show();
+        Q_EMIT choiceMade(tr("colour scale of both maps"));
+    });
     for (HeatmapPlot* plot : m_maps) {
         connect(plot, &HeatmapPlot::cellHovered, this, [this](int query, int key) {
             if (m_cursor != nullptr) m_cursor->hover(MarkedPlace::cell(query, key));
@@ -300,16 +306,17 @@ FigureSpec StackComparisonView::figure() const
     return spec;
 }
 
-void StackComparisonView::saveChoices(QSettings& settings) const
+QVariantMap StackComparisonView::choices() const
 {
-    settings.setValue(QStringLiteral("stacks_shown"), m_shown->currentIndex());
-    settings.setValue(QStringLiteral("stacks_scale"), m_scale->currentData().toString());
+    return {{QStringLiteral("stacks_shown"), m_shown->currentIndex()},
+            {QStringLiteral("stacks_scale"), m_scale->currentData().toString()}};
 }
 
-void StackComparisonView::restoreChoices(QSettings& settings)
+void StackComparisonView::setChoices(const QVariantMap& choices)
 {
-    m_shown->setCurrentIndex(std::clamp(settings.value(QStringLiteral("stacks_shown"), 0).toInt(), 0, 2));
-    const int scale = m_scale->findData(settings.value(QStringLiteral("stacks_scale")).toString());
+    m_shown->setCurrentIndex(
+        std::clamp(choices.value(QStringLiteral("stacks_shown"), m_shown->currentIndex()).toInt(), 0, 2));
+    const int scale = m_scale->findData(choices.value(QStringLiteral("stacks_scale")).toString());
     if (scale >= 0) m_scale->setCurrentIndex(scale);
 }
 

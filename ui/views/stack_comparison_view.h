@@ -29,8 +29,8 @@ public:
     void setSession(std::shared_ptr<const core::Session> session) override;
     [[nodiscard]] QString contextLine() const override;
     [[nodiscard]] FigureSpec figure() const override;
-    void saveChoices(QSettings& settings) const override;
-    void restoreChoices(QSettings& settings) override;
+    [[nodiscard]] QVariantMap choices() const override;
+    void setChoices(const QVariantMap& choices) override;
 
     [[nodiscard]] QComboBox* shownBox() const { return m_shown; }
     [[nodiscard]] HeatmapPlot* map(std::size_t stack) const { return m_maps.at(stack); }

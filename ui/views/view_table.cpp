@@ -157,11 +157,15 @@ std::span<const ViewRow> view_table()
                 "Su et al. 2021 (rotary); the white band: Wang et al., ICLR 2021."),
             false, has_model, create<RelativeBiasView>},
         ViewRow{"image_grid", QT_TRANSLATE_NOOP("views", "Image grid"),
-                QT_TRANSLATE_NOOP("views", "For models that read images: one small map for each patch, laid "
-                                           "out as the patches are, that "
-                                           "shows the cosine of its position vector with every patch's; the "
-                                           "patch that was clicked is shown "
-                                           "enlarged. A class token's row is left out."),
+                QT_TRANSLATE_NOOP("views",
+                                  "For models that read images: one small map for each patch, laid "
+                                  "out as the patches are, that shows the cosine of its position vector "
+                                  "with every patch's (for BEiT and Swin, which have no such vectors, the "
+                                  "bias that is added to the logits); the one that was clicked is shown "
+                                  "enlarged. The map of a class token stands apart below. Beneath them the "
+                                  "metrics in two dimensions, of the vectors and of the attention that the "
+                                  "probe found: translation invariance by the distance in rows and columns, "
+                                  "monotonicity along rows and columns."),
                 QT_TRANSLATE_NOOP(
                     "views",
                     "A bright spot at the patch's own place that fades around it means that the model has "

@@ -16,6 +16,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include <utility>
+
 #include "ui/convert.h"
 #include "ui/theme.h"
 #include "ui/views/view_table.h"
@@ -194,6 +196,18 @@ void Panel::setView(std::string_view view_id)
     connect(m_view, &AnalysisView::headChosen, this, &Panel::headChosen);
     connect(m_view, &AnalysisView::layerChosen, this, &Panel::layerChosen);
     connect(m_view, &AnalysisView::failed, this, &Panel::failed);
+    connect(m_view, &AnalysisView::workChanged, this, &Panel::showState);
+    connect(m_view, &AnalysisView::progressed, this,
+            [this](const QString& stage, qulonglong done, qulonglong total) {
+                if (!m_is_picture_busy) setProgress(stage_label(stage), done, total);
+            });
+    connect(m_view, &AnalysisView::viewWanted, this, [this](const QString& id) { setView(to_std(id)); });
+    m_choices = m_view->choices();
+    connect(m_view, &AnalysisView::choiceMade, this, [this](const QString& what) {
+        if (m_is_setting_choices) return;
+        const QVariantMap before = std::exchange(m_choices, m_view->choices());
+        if (before != m_choices) Q_EMIT choiceMade(before, m_choices, what);
+    });
     m_title->setText(view_title(*row));
     m_title->setAccessibleName(tr("View: %1").arg(view_title(*row)));
     setAccessibleName(tr("Panel: %1").arg(view_title(*row)));
@@ -258,8 +272,13 @@ void Panel::setFillable(bool fillable)
 
 Panel::State Panel::state() const
 {
+<<<<<<< HEAD
     if (m_row->shows_model && m_row->applies(*m_session)) return State::done;
     const bool busy = m_row->shows_metrics ? (m_is_picture_busy || m_are_metrics_busy) : m_is_picture_busy;
+=======
+    const bool busy = m_row->shows_metrics ? (m_is_picture_busy || m_are_metrics_busy)
+                                           : m_is_picture_busy || m_view->isWorking();
+>>>>>>> views
     if (busy) return State::working;
     if (m_row->applies(*m_session)) return State::done;
     return m_obstacle.isEmpty() ? State::empty : State::cannot;
@@ -311,7 +330,24 @@ void Panel::saveChoices(QSettings& settings) const
 
 void Panel::restoreChoices(QSettings& settings)
 {
+    m_is_setting_choices = true;
     m_view->restoreChoices(settings);
+    m_is_setting_choices = false;
+    m_choices = m_view->choices();
+}
+
+QVariantMap Panel::choices() const
+{
+    return m_view->choices();
+}
+
+void Panel::setChoices(std::string_view view_id, const QVariantMap& choices)
+{
+    m_is_setting_choices = true;
+    setView(view_id);
+    m_view->setChoices(choices);
+    m_is_setting_choices = false;
+    m_choices = m_view->choices();
 }
 
 void Panel::keyPressEvent(QKeyEvent* event)

@@ -3,6 +3,7 @@
 
 #include <QFrame>
 #include <QTimer>
+#include <QVariantMap>
 
 #include <memory>
 #include <string>
@@ -58,6 +59,9 @@ public:
     [[nodiscard]] State state() const;
     [[nodiscard]] QString contextLine() const;
 
+    [[nodiscard]] QVariantMap choices() const;
+    /// Shows a view with these choices, as undo does; tells of no choice.
+    void setChoices(std::string_view view_id, const QVariantMap& choices);
     void saveChoices(QSettings& settings) const;
     void restoreChoices(QSettings& settings);
 
@@ -68,6 +72,8 @@ Q_SIGNALS:
     void openRequested();
     void headChosen(int head);
     void layerChosen(const QString& stack, int layer);
+    /// A person chose something in the view: `before` and `after` are its choices(), `what` names it.
+    void choiceMade(const QVariantMap& before, const QVariantMap& after, const QString& what);
     void failed(const posiscope::core::Error& error, const QString& subject);
 
 protected:
@@ -85,6 +91,8 @@ private:
     AnalysisView* m_view = nullptr;
     std::shared_ptr<const core::Session> m_session;
     QString m_obstacle;
+    QVariantMap m_choices; ///< of the view, since the last one that was made
+    bool m_is_setting_choices = false;
     bool m_is_picture_busy = false;
     bool m_are_metrics_busy = false;
 

@@ -55,6 +55,10 @@ Workspace::Workspace(SharedCursor* cursor, QWidget* parent)
         connect(panel, &Panel::needsChanged, this, &Workspace::needsChanged);
         connect(panel, &Panel::headChosen, this, &Workspace::headChosen);
         connect(panel, &Panel::layerChosen, this, &Workspace::layerChosen);
+        connect(panel, &Panel::choiceMade, this,
+                [this, panel](const QVariantMap& before, const QVariantMap& after, const QString& what) {
+                    Q_EMIT choiceMade(panel, before, after, what);
+                });
         connect(panel, &Panel::openRequested, this, &Workspace::openRequested);
         connect(panel, &Panel::failed, this, &Workspace::failed);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QVariantMap>
 #include <QWidget>
 
 #include <memory>
@@ -59,6 +60,9 @@ Q_SIGNALS:
     void openRequested();
     void headChosen(int head);
     void layerChosen(const QString& stack, int layer);
+    /// As Panel::choiceMade.
+    void choiceMade(posiscope::ui::Panel* panel, const QVariantMap& before, const QVariantMap& after,
+                    const QString& what);
     void failed(const posiscope::core::Error& error, const QString& subject);
 
 protected:

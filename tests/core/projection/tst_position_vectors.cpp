@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include <QTest>
 
@@ -33,6 +34,33 @@ class TestPositionVectors : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void principal_components_are_those_of_the_used_rows()
+    {
+        // Five rows along (3, 4), and one far off that no position uses.
+        PositionVectors vectors;
+        vectors.vectors = HostTensor({6, 2}, {0, 0, 3, 4, 6, 8, 9, 12, 12, 16, 1000, -750});
+        for (std::int64_t row = 0; row < 6; ++row) {
+            vectors.positions.push_back(row < 5 ? row : -1);
+            vectors.roles.push_back(row < 5 ? RowRole::used : RowRole::unused);
+        }
+        const auto map = position_pca(vectors, {});
+        QVERIFY(map);
+        QCOMPARE(map->points.size(), std::size_t{6});
+        QVERIFY(
+            close(map->variance_share[0], 1.0, 1e-6)); // with the last row it would be that row's direction
+        QVERIFY(close(map->directions[0][0], 0.6, 1e-5) && close(map->directions[0][1], 0.8, 1e-5));
+        for (std::size_t row = 0; row < 5; ++row)
+            QVERIFY(close(map->points.x[row], 5.0 * (static_cast<double>(row) - 2.0), 1e-4));
+        // (1000, -750) is at right angles to the line: 0 along it, but for the line's middle (6, 8).
+        QVERIFY(close(map->points.x[5], -10.0, 1e-2));
+        QVERIFY(close(std::abs(map->points.y[5]), 1250.0, 1e-2));
+        // Without rows that are apart it is the plain map.
+        vectors.roles[5] = RowRole::used;
+        const auto plain = pca(std::as_const(vectors.vectors).matrix(), {});
+        QVERIFY(plain);
+        QCOMPARE(position_pca(vectors, {})->points.x, plain->points.x);
+    }
+
     void every_scheme_data()
     {
         QTest::addColumn<QString>("family");

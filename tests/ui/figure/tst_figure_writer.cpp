@@ -7,13 +7,13 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTransform>
-#include <QtEndian>
 
 #include <algorithm>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/pdf_images.h"
 #include "tests/support/plot_maps.h"
 #include "tests/support/recording_canvas.h"
 #include "ui/figure/figure_layout.h"
@@ -23,6 +23,8 @@ using namespace posiscope::ui;
 using posiscope::core::ErrorCode;
 using posiscope::core::PositionMap;
 using posiscope::test::corner_board;
+using posiscope::test::pdf_images;
+using posiscope::test::PdfImage;
 using posiscope::test::RecordingCanvas;
 
 namespace {
@@ -102,67 +104,6 @@ QImage rendered_svg(const QByteArray& svg, int width)
     QPainter painter(&page);
     renderer.render(&painter);
     return page;
-}
-
-/// A PDF's objects by their number: "<<...>> stream...".
-QByteArray pdf_object(const QByteArray& pdf, int number)
-{
-    const QByteArray head = '\n' + QByteArray::number(number) + " 0 obj\n";
-    const qsizetype at = pdf.indexOf(head);
-    return at < 0 ? QByteArray() : pdf.mid(at + head.size(), pdf.indexOf("endobj", at) - at - head.size());
-}
-
-QByteArray inflated(const QByteArray& object)
-{
-    const qsizetype at = object.indexOf("stream\n") + 7;
-    const QByteArray packed = object.mid(at, object.lastIndexOf("endstream") - at);
-    QByteArray with_size(4, '\0');
-    qToBigEndian<quint32>(1u << 22u, with_size.data());
-    return qUncompress(with_size + packed);
-}
-
-struct PdfImage {
-    int width = 0;
-    int height = 0;
-    QByteArray pixels;    ///< RGB
-    QTransform placement; ///< of the unit square, whose upper edge is the picture's first row
-};
-
-/// Pictures of a page in drawing order, found by following the page's content (operators q, Q, cm and Do).
-std::vector<PdfImage> pdf_images(const QByteArray& pdf)
-{
-    std::vector<PdfImage> images;
-    static const QRegularExpression page_content(QStringLiteral("/Type /Page\\s[^>]*?/Contents (\\d+) 0 R"));
-    const int content = page_content.match(QString::fromLatin1(pdf)).captured(1).toInt();
-    QTransform now;
-    QList<QTransform> saved;
-    QList<QByteArray> operands;
-    for (const QByteArray& token : inflated(pdf_object(pdf, content)).simplified().split(' ')) {
-        if (token == "q")
-            saved.append(now);
-        else if (token == "Q" && !saved.isEmpty())
-            now = saved.takeLast();
-        else if (token == "cm") {
-            const auto number = [&](qsizetype from_end) {
-                return operands[operands.size() - from_end].toDouble();
-            };
-            now = QTransform(number(6), number(5), number(4), number(3), number(2), number(1)) * now;
-        } else if (token == "Do") {
-            const QByteArray object = pdf_object(pdf, operands.last().mid(3).toInt());
-            const auto value = [&](const char* name) {
-                return QRegularExpression(QString::fromLatin1(name) + QStringLiteral(" (\\d+)"))
-                    .match(QString::fromLatin1(object))
-                    .captured(1)
-                    .toInt();
-            };
-            images.push_back({value("/Width"), value("/Height"), inflated(object), now});
-        } else {
-            operands.append(token);
-            continue;
-        }
-        operands.clear();
-    }
-    return images;
 }
 
 } // namespace
