@@ -29,11 +29,8 @@
 #include "core/checkpoint/file_store.h"
 #include "core/kernels/thread_pool.h"
 #include "ui/analysis_controller.h"
-<<<<<<< HEAD
 #include "ui/byte_text.h"
-=======
 #include "ui/choice_command.h"
->>>>>>> views
 #include "ui/convert.h"
 #include "ui/dialogs/about_dialog.h"
 #include "ui/dialogs/hub_picker_dialog.h"

@@ -11,11 +11,7 @@
 
 #include "core/base/checked_math.h"
 #include "core/base/text.h"
-<<<<<<< HEAD
-#include "core/checkpoint/array_type_names.h"
-=======
 #include "core/checkpoint/array_dtypes.h"
->>>>>>> hub
 #include "core/checkpoint/byte_stream.h"
 
 namespace posiscope::core {

@@ -12,11 +12,7 @@
 
 #include "core/base/checked_math.h"
 #include "core/base/text.h"
-<<<<<<< HEAD
-#include "core/checkpoint/array_type_names.h"
-=======
 #include "core/checkpoint/array_dtypes.h"
->>>>>>> hub
 
 namespace posiscope::core {
 namespace {
@@ -41,16 +37,9 @@ std::optional<DType> type_of(std::string_view global)
 {
     const std::size_t dot = global.rfind('.');
     if (dot == std::string_view::npos || !global.starts_with("torch")) return std::nullopt;
-<<<<<<< HEAD
-    const std::string_view name = global.substr(dot + 1);
-    for (const TypeName& row : storage_names)
-        if (row.name == name) return row.dtype;
-    return dtype_of_array_name(name);
-=======
     for (const TypeName& row : storage_names)
         if (row.name == global.substr(dot + 1)) return row.dtype;
     return dtype_of_array_name(global.substr(dot + 1));
->>>>>>> hub
 }
 
 bool is_untyped(std::string_view global)

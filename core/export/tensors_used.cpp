@@ -24,11 +24,7 @@ Result<std::map<std::string, TensorDigest>> tensors_used(const OpenModel& model,
     const ReadRecorder recorder;
     std::vector<std::int64_t> special_positions;
     const auto network =
-<<<<<<< HEAD
-        read_network(model, *stack, probe.options, {probe.options.layer}, input, special_positions, {});
-=======
-        read_network(model, *stack, probe.options, probe.options.layer, input, special_positions, ctx);
->>>>>>> hub
+        read_network(model, *stack, probe.options, {probe.options.layer}, input, special_positions, ctx);
     if (!network) return network.error();
     return recorder.digests();
 }

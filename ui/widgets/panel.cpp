@@ -272,13 +272,10 @@ void Panel::setFillable(bool fillable)
 
 Panel::State Panel::state() const
 {
-<<<<<<< HEAD
-    if (m_row->shows_model && m_row->applies(*m_session)) return State::done;
-    const bool busy = m_row->shows_metrics ? (m_is_picture_busy || m_are_metrics_busy) : m_is_picture_busy;
-=======
+    const bool works = m_view->isWorking();
+    if (m_row->shows_model && m_row->applies(*m_session) && !works) return State::done; // needs no probe
     const bool busy = m_row->shows_metrics ? (m_is_picture_busy || m_are_metrics_busy)
-                                           : m_is_picture_busy || m_view->isWorking();
->>>>>>> views
+                                           : m_is_picture_busy || works;
     if (busy) return State::working;
     if (m_row->applies(*m_session)) return State::done;
     return m_obstacle.isEmpty() ? State::empty : State::cannot;
