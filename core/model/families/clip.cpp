@@ -8,8 +8,9 @@
 namespace posiscope::core {
 namespace {
 
-constexpr std::array<std::string_view, 1> clip_types{"clip"};
-constexpr std::array<std::string_view, 1> siglip_types{"siglip"};
+// Also one stack alone, as text encoders of image generators and image encoders of others are published.
+constexpr std::array<std::string_view, 3> clip_types{"clip", "clip_text_model", "clip_vision_model"};
+constexpr std::array<std::string_view, 3> siglip_types{"siglip", "siglip_text_model", "siglip_vision_model"};
 
 void read_layers(StackReader& reader, Stack& stack, const std::string& model)
 {
@@ -38,39 +39,39 @@ void read_layers(StackReader& reader, Stack& stack, const std::string& model)
     read_layers_by_pattern(reader, stack, layers);
 }
 
-Stack read_text(StackReader& reader, bool clip)
+/// @param model  what stands before the names of this stack: "text_model.", or nothing where it is alone
+Stack read_text(StackReader& reader, bool clip, const std::string& model)
 {
     Stack stack;
     stack.id = "text";
     stack.causal = clip;
-    stack.hidden_size =
-        reader.word_table(stack, "text_model.embeddings.token_embedding.weight", "hidden_size");
+    stack.hidden_size = reader.word_table(stack, model + "embeddings.token_embedding.weight", "hidden_size");
     stack.scheme_id = "absolute_learned";
     stack.scheme_label = "learned absolute";
-    reader.position_table(stack, "text_model.embeddings.position_embedding.weight", stack.hidden_size,
+    reader.position_table(stack, model + "embeddings.position_embedding.weight", stack.hidden_size,
                           "max_position_embeddings", 0, 0);
     stack.activation = reader.activation("hidden_act", clip ? "quick_gelu" : "gelu_pytorch_tanh");
-    read_layers(reader, stack, "text_model.");
+    read_layers(reader, stack, model);
     reader.pad_token(1);
     if (clip) reader.special_by_config(stack, "bos_token_id", "eos_token_id");
     return stack;
 }
 
-Stack read_vision(StackReader& reader, bool clip)
+Stack read_vision(StackReader& reader, bool clip, const std::string& model)
 {
     Stack stack;
     stack.id = "vision";
     stack.hidden_size = reader.integer("hidden_size", 1, largest_hidden_size);
-    ImageInput input{"vision_model.embeddings.patch_embedding"};
-    if (clip) input.prefix = {"vision_model.embeddings.class_embedding"};
-    input.positions = "vision_model.embeddings.position_embedding.weight";
+    ImageInput input{model + "embeddings.patch_embedding"};
+    if (clip) input.prefix = {model + "embeddings.class_embedding"};
+    input.positions = model + "embeddings.position_embedding.weight";
     input.positions_in_batch = false;
     read_image_input(reader, stack, input);
     stack.activation = reader.activation("hidden_act", clip ? "quick_gelu" : "gelu_pytorch_tanh");
     if (clip)
-        stack.embedding_norm = reader.norm("vision_model.pre_layrnorm", NormKind::layer_norm,
-                                           stack.hidden_size, reader.epsilon("layer_norm_eps", 1e-5));
-    read_layers(reader, stack, "vision_model.");
+        stack.embedding_norm = reader.norm(model + "pre_layrnorm", NormKind::layer_norm, stack.hidden_size,
+                                           reader.epsilon("layer_norm_eps", 1e-5));
+    read_layers(reader, stack, model);
     return stack;
 }
 
@@ -78,18 +79,18 @@ Result<Architecture> read_both(const TensorNames& names, bool clip)
 {
     Architecture architecture;
     StackReader reader(names, architecture);
-    if (names.find("text_model.embeddings.token_embedding.weight") != nullptr) {
-        reader.enter_config("text_config");
-        Stack text = read_text(reader, clip);
-        if (!reader.ok()) return *reader.fault();
-        architecture.stacks.push_back(std::move(text));
-    }
-    if (names.find("vision_model.embeddings.patch_embedding.weight") != nullptr) {
-        reader.enter_config("vision_config");
-        Stack vision = read_vision(reader, clip);
-        if (!reader.ok()) return *reader.fault();
-        architecture.stacks.push_back(std::move(vision));
-    }
+    const auto add = [&](const std::string& id, std::string_view first_tensor, const auto& read) {
+        for (const std::string& model : {id + "_model.", std::string()}) {
+            if (!reader.ok() || names.find(model + std::string(first_tensor)) == nullptr) continue;
+            const std::string part = id + "_config";
+            if (names.checkpoint().config().has(part)) reader.enter_config(part);
+            architecture.stacks.push_back(read(reader, clip, model));
+            return;
+        }
+    };
+    add("text", "embeddings.token_embedding.weight", read_text);
+    add("vision", "embeddings.patch_embedding.weight", read_vision);
+    if (!reader.ok()) return *reader.fault();
     if (architecture.stacks.empty()) return names.missing("text_model.embeddings.token_embedding.weight");
     return architecture;
 }
