@@ -340,7 +340,7 @@ ChartFrame draw_chart(FigureCanvas& canvas, const ChartContent& content, const C
                      colors.text});
     }
     if (content.bar && content.bar->shown) {
-        const double side = std::min(area.height(), 14.0 * em);
+        const double side = std::min(area.height() - measure.cap_height(), 14.0 * em);
         const QRectF place(area.right() + 1.1 * em, area.center().y() - 0.5 * side, 1.1 * em, side);
         canvas.cells(place, color_bar_image(content.bar->map));
         canvas.frame(place, pen);

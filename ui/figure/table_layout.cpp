@@ -16,6 +16,7 @@ constexpr double error_scale = 0.82; ///< type of standard errors
 constexpr double heavy = 0.8;        ///< rules above and below; that under the heads is thinner
 constexpr double thin = 0.4;
 constexpr double least_scale = 0.3;
+constexpr double least_whole_scale = 0.7; ///< smaller than this, a table is broken instead
 
 /// Where everything stands at one size of type, in points.
 struct TableFrame {
@@ -158,9 +159,17 @@ SetTable set_table(TableContent content, const FigureFont& font, double width, d
 /// @param height  0: as high as it needs
 SetTable best_table(const TableContent& content, const FigureFont& font, double width, double height)
 {
+    // In one piece, if need be turned or in somewhat smaller type, rather than broken.
+    const TableContent other = transposed(content);
+    for (double scale = 1.0; scale > least_whole_scale - 0.001; scale -= 0.02)
+        for (const TableContent* one : {&content, &other}) {
+            SetTable whole{*one, table_frame(*one, font, width, scale)};
+            if (whole.frame.fits && whole.frame.parts() == 1 &&
+                (height <= 0.0 || whole.height() <= height + 0.01))
+                return whole;
+        }
     SetTable as_it_is = set_table(content, font, width, height);
-    if (as_it_is.frame.parts() == 1 && as_it_is.frame.scale > 0.99) return as_it_is;
-    SetTable turned = set_table(transposed(content), font, width, height);
+    SetTable turned = set_table(other, font, width, height);
     const bool is_better =
         turned.frame.scale > as_it_is.frame.scale + 0.001 ||
         (turned.frame.scale > as_it_is.frame.scale - 0.001 && turned.height() < as_it_is.height());

@@ -143,10 +143,12 @@ HeatmapContent similarity_content(const core::PositionVectors& vectors,
                                   const core::PositionSimilarity& similarity)
 {
     // Where no two vectors point away from each other, colours about zero would all be of one kind.
-    const bool has_negative = std::any_of(similarity.map.values.begin(), similarity.map.values.end(),
-                                          [](double value) { return value < 0.0; });
+    constexpr double hardly = 0.1; // of the largest value
+    const auto [least, most] =
+        std::minmax_element(similarity.map.values.begin(), similarity.map.values.end());
+    const bool has_both = !similarity.map.values.empty() && *least < -hardly * *most;
     const ColorDefaults colors =
-        default_colors(has_negative ? MapMeaning::signed_difference : MapMeaning::magnitude);
+        default_colors(has_both ? MapMeaning::signed_difference : MapMeaning::magnitude);
     const std::vector<std::int64_t> positions = vectors.used_positions();
     HeatmapContent content;
     content.map = similarity.map;

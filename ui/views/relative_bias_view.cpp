@@ -22,6 +22,8 @@ namespace posiscope::ui {
 namespace {
 
 enum Shown { curves_and_map, curves_only, map_only };
+constexpr int least_width_for_both = 500;
+constexpr int least_height_for_both = 440;
 
 } // namespace
 
@@ -32,6 +34,8 @@ RelativeBiasView::RelativeBiasView(QWidget* parent)
     m_shown->addItems({tr("Curves and map"), tr("Curves"), tr("Map")});
     m_head->addItem(tr("mean of heads"));
     m_shown->setAccessibleName(tr("What is shown"));
+    m_shown->setToolTip(
+        tr("In a small panel the curves stand alone: let the panel fill the workspace for both"));
     m_head->setAccessibleName(tr("Head of the map"));
     m_head->setToolTip(tr("Which head the map shows; the curves show all of them"));
     m_tools->addWidget(m_shown);
@@ -115,8 +119,17 @@ int RelativeBiasView::head() const
 void RelativeBiasView::takeShown()
 {
     m_curves->setVisible(m_shown->currentIndex() != map_only);
-    m_picture->setVisible(m_shown->currentIndex() != curves_only);
+    // Beside the curves the map needs room of its own: in a small panel it would be a stamp.
+    const bool has_room = width() >= least_width_for_both || height() >= least_height_for_both;
+    m_picture->setVisible(m_shown->currentIndex() == map_only ||
+                          (m_shown->currentIndex() == curves_and_map && has_room));
     m_head->setEnabled(m_shown->currentIndex() != curves_only);
+}
+
+void RelativeBiasView::resizeEvent(QResizeEvent* event)
+{
+    PositionView::resizeEvent(event);
+    takeShown();
 }
 
 void RelativeBiasView::show()

@@ -26,6 +26,7 @@ public:
     [[nodiscard]] HeatmapPlot* picture() const { return m_picture; }
 
 protected:
+    void resizeEvent(QResizeEvent* event) override;
     void compute() override;
     void showCursor() override;
     [[nodiscard]] QString pictureLine() const override;

@@ -344,7 +344,10 @@ private Q_SLOTS:
         request.location = location.toStdString();
         core::ProbeOptions options;
         options.words.count = 40;
-        options.length = 24;
+        const bool has_probe = view == QLatin1String("attention_heatmap") ||
+                               view == QLatin1String("offset_profile") ||
+                               view == QLatin1String("metric_table");
+        if (has_probe) options.length = 24; // without a probe the window has the default
         request.probe_options = [&](const core::OpenModel&, std::vector<std::string>&) {
             return core::Result<core::ProbeOptions>(options);
         };
@@ -358,9 +361,6 @@ private Q_SLOTS:
         core::ProbeOptions probed = options;
         if (view == QLatin1String("attention_heatmap")) probed.probabilities = probed.group_spread = false;
         if (view == QLatin1String("offset_profile")) probed.probabilities = false;
-        const bool has_probe = view == QLatin1String("attention_heatmap") ||
-                               view == QLatin1String("offset_profile") ||
-                               view == QLatin1String("metric_table");
         if (has_probe) {
             auto probe = core::run_identical_word_probe(*session->model, probed, {});
             QVERIFY(probe);
