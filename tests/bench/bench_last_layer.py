@@ -5,6 +5,9 @@ words and threads, in turn; and the command's peak memory at 8 and at 8 times as
 PyTorch's side is the quickest we know: fused attention in the layers whose maps nobody asked for, logits and softmax in
 the last, the best of several batch sizes, weights in memory. Ours includes reading the weights.
 
+Run it with a PyTorch of the same BLAS as the engine's LibTorch (Debian's python3-torch with OpenBLAS, and OPENBLAS_CORETYPE
+set, which counts for both), and with pip's, which has MKL.
+
 usage: bench_last_layer.py [THREADS [WORDS [ROUNDS]]]   (a release build; python needs tests/bench/requirements.txt)
 """
 import json
@@ -21,7 +24,15 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors.torch import save_file
-from torch.nn.functional import gelu, layer_norm, linear, scaled_dot_product_attention
+from torch.nn.functional import gelu, layer_norm, linear
+
+try:
+    from torch.nn.functional import scaled_dot_product_attention
+except ImportError:  # before PyTorch 2
+
+    def scaled_dot_product_attention(q, k, v):
+        return torch.softmax(q @ k.transpose(2, 3) / math.sqrt(q.shape[-1]), -1) @ v
+
 
 ROOT = Path(__file__).resolve().parents[2]
 CLI = ROOT / "build/release/bin/posiscope-cli"
