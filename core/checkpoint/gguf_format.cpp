@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -224,10 +225,39 @@ constexpr std::array config_keys{
     ConfigKey{"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
     ConfigKey{"rope.freq_base", "rope_theta"},
     ConfigKey{"attention.sliding_window", "sliding_window"},
+    ConfigKey{"decoder_block_count", "num_decoder_layers"},
+    ConfigKey{"attention.relative_buckets_count", "relative_attention_num_buckets"},
 };
 
+struct KeyOfFamily {
+    std::string_view common, own;
+};
+
+/// Families whose config.json has names of its own.
+constexpr std::array gpt2_keys{
+    KeyOfFamily{"hidden_size", "n_embd"},         KeyOfFamily{"num_hidden_layers", "n_layer"},
+    KeyOfFamily{"num_attention_heads", "n_head"}, KeyOfFamily{"max_position_embeddings", "n_positions"},
+    KeyOfFamily{"intermediate_size", "n_inner"},  KeyOfFamily{"layer_norm_eps", "layer_norm_epsilon"}};
+constexpr std::array t5_keys{KeyOfFamily{"hidden_size", "d_model"},
+                             KeyOfFamily{"num_hidden_layers", "num_layers"},
+                             KeyOfFamily{"num_attention_heads", "num_heads"},
+                             KeyOfFamily{"head_dim", "d_kv"},
+                             KeyOfFamily{"intermediate_size", "d_ff"},
+                             KeyOfFamily{"layer_norm_eps", "layer_norm_epsilon"},
+                             KeyOfFamily{"rms_norm_eps", "layer_norm_epsilon"}};
+
+void rename_keys(json& config, std::span<const KeyOfFamily> rows)
+{
+    for (const KeyOfFamily& row : rows)
+        if (const auto at = config.find(row.common); at != config.end()) {
+            config[std::string(row.own)] = *at;
+            config.erase(std::string(row.common));
+        }
+}
+
+/// @param gated  the feed-forward blocks have a gate
 std::string config_of(const std::map<std::string, json, std::less<>>& metadata,
-                      const std::string& architecture)
+                      const std::string& architecture, bool gated)
 {
     json config = json::object();
     config["model_type"] = architecture;
@@ -235,17 +265,11 @@ std::string config_of(const std::map<std::string, json, std::less<>>& metadata,
         const auto at = metadata.find(architecture + "." + std::string(row.gguf));
         if (at != metadata.end() && at->second.is_number()) config[std::string(row.config)] = at->second;
     }
-    if (architecture == "gpt2") {
-        for (const auto& [from, to] : {std::pair{"hidden_size", "n_embd"},
-                                       {"num_hidden_layers", "n_layer"},
-                                       {"num_attention_heads", "n_head"},
-                                       {"max_position_embeddings", "n_positions"},
-                                       {"intermediate_size", "n_inner"},
-                                       {"layer_norm_eps", "layer_norm_epsilon"}})
-            if (config.contains(from)) {
-                config[to] = config[from];
-                config.erase(from);
-            }
+    if (architecture == "gpt2") rename_keys(config, gpt2_keys);
+    if (architecture == "t5" || architecture == "t5encoder") {
+        rename_keys(config, t5_keys);
+        config["model_type"] = "t5";
+        config["feed_forward_proj"] = gated ? "gated-gelu" : "relu"; // as all that were published
     }
     for (const auto& [from, to] : {std::pair{"tokenizer.ggml.padding_token_id", "pad_token_id"},
                                    {"tokenizer.ggml.bos_token_id", "bos_token_id"},
@@ -379,7 +403,10 @@ Result<TensorFile> open_gguf(const std::shared_ptr<const ByteSource>& source, co
             info.end = info.begin;
         }
     }
-    if (!architecture.empty()) file.enclosed_files["config.json"] = config_of(metadata, architecture);
+    const bool gated = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+        return name.find(".ffn_gate.") != std::string::npos;
+    });
+    if (!architecture.empty()) file.enclosed_files["config.json"] = config_of(metadata, architecture, gated);
     const auto words = metadata.find("tokenizer.ggml.tokens");
     if (words != metadata.end() && words->second.is_array() && !words->second.empty() &&
         words->second[0].is_string()) {

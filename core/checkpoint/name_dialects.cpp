@@ -109,10 +109,9 @@ struct GgufArchitecture {
 };
 
 constexpr std::array gguf_architectures{
-    GgufArchitecture{"bert", bert_rules},    GgufArchitecture{"llama", llama_rules, true},
-    GgufArchitecture{"qwen2", llama_rules},  GgufArchitecture{"qwen3", llama_rules},
-    GgufArchitecture{"gpt2", gpt2_rules},    GgufArchitecture{"t5", t5_rules},
-    GgufArchitecture{"t5encoder", t5_rules},
+    GgufArchitecture{"bert", bert_rules},   GgufArchitecture{"llama", llama_rules, true},
+    GgufArchitecture{"qwen2", llama_rules}, GgufArchitecture{"qwen3", llama_rules},
+    GgufArchitecture{"gpt2", gpt2_rules},   GgufArchitecture{"t5", t5_rules},
 };
 
 /// `name` by a rule, or empty where it does not fit.
@@ -151,6 +150,10 @@ void translate_gguf(TensorFile& file)
         const auto at = root.find(key);
         return at != root.end() && at->is_number_integer() ? at->get<std::int64_t>() : fallback;
     };
+    // T5 v1.0 has one matrix in the place of a gate and its partner.
+    const bool gated = std::any_of(file.tensors.begin(), file.tensors.end(), [](const TensorInfo& info) {
+        return info.name.find(".ffn_gate.") != std::string::npos;
+    });
     const std::int64_t heads = count("num_attention_heads", 0),
                        key_heads = count("num_key_value_heads", heads);
     for (TensorInfo& info : file.tensors) {
@@ -161,6 +164,7 @@ void translate_gguf(TensorFile& file)
         for (const NameRule& rule : architecture->rules) {
             std::string name = name_by_rule(rule, stem);
             if (name.empty()) continue;
+            if (!gated && name.ends_with(".DenseReluDense.wi_1")) name.resize(name.size() - 2);
             name += leaf;
             if (rule.turned && info.shape.size() == 2) {
                 info.axes = {{info.shape[1], 1}, {info.shape[0], info.shape[1]}};

@@ -471,6 +471,79 @@ private Q_SLOTS:
                  QString());
     }
 
+    void a_converted_t5_has_the_maps_of_the_original_data()
+    {
+        QTest::addColumn<QString>("family");
+        QTest::newRow("t5") << "t5";
+        QTest::newRow("gated") << "t5-v1_1";
+    }
+    void a_converted_t5_has_the_maps_of_the_original()
+    {
+        QFETCH(QString, family);
+        const CheckpointBuilder t5 = fixture_checkpoint(family.toStdString());
+        const bool gated = t5.config.at("is_gated_act").get<bool>();
+        // As llama.cpp's conversion names them.
+        const std::vector<std::pair<std::string, std::string>> parts{
+            {"layer.0.SelfAttention.relative_attention_bias", "attn_rel_b"},
+            {"layer.0.SelfAttention.", "attn_"},
+            {"layer.0.layer_norm", "attn_norm"},
+            {"layer.1.EncDecAttention.", "cross_attn_"},
+            {"DenseReluDense.wi_0", "ffn_gate"},
+            {"DenseReluDense.wi_1", "ffn_up"},
+            {"DenseReluDense.wi", "ffn_up"},
+            {"DenseReluDense.wo", "ffn_down"}};
+        tests::GgufFile file;
+        file.text("general.architecture", "t5");
+        const auto number = [&](const char* key, const char* config) {
+            file.number(key, t5.config.at(config).get<std::uint64_t>());
+        };
+        number("t5.block_count", "num_layers");
+        number("t5.decoder_block_count", "num_decoder_layers");
+        number("t5.embedding_length", "d_model");
+        number("t5.feed_forward_length", "d_ff");
+        number("t5.attention.head_count", "num_heads");
+        number("t5.attention.key_length", "d_kv");
+        number("t5.attention.relative_buckets_count", "relative_attention_num_buckets");
+        file.real("t5.attention.layer_norm_rms_epsilon", t5.config.at("layer_norm_epsilon").get<float>());
+        for (BuiltTensor tensor : t5.tensors) {
+            const bool decoder = tensor.name.starts_with("decoder.");
+            const std::string stack = decoder ? "dec." : "enc.";
+            std::string& name = tensor.name;
+            if (name == "shared.weight") name = "token_embd.weight";
+            if (name.ends_with("final_layer_norm.weight")) name = stack + "output_norm.weight";
+            if (const std::size_t at = name.find(".block."); at != std::string::npos) {
+                const std::size_t dot = name.find('.', at + 7);
+                std::string rest = name.substr(dot + 1);
+                for (const auto& [from, to] : parts)
+                    if (const std::size_t found = rest.find(from); found != std::string::npos) {
+                        rest = to + rest.substr(found + from.size());
+                        break;
+                    }
+                if (rest == "layer.1.layer_norm.weight")
+                    rest = decoder ? "cross_attn_norm.weight" : "ffn_norm.weight";
+                if (rest == "layer.2.layer_norm.weight") rest = "ffn_norm.weight";
+                name = stack + "blk." + name.substr(at + 7, dot - at - 7) + "." + rest;
+            }
+            file.tensors.push_back(std::move(tensor));
+        }
+        const TemporaryFolder folder;
+        const auto converted = open_model(folder.write("t5.gguf", file.bytes()), {});
+        QVERIFY2(converted, failure(converted).c_str());
+        const OpenedCheckpoint original(t5);
+        QCOMPARE((*converted)->architecture.stacks.size(), std::size_t{2});
+        for (const char* stack : {"encoder", "decoder"})
+            for (const int layer : {0, 1}) {
+                ProbeOptions options = options_of(17);
+                options.stack = stack;
+                options.layer = layer;
+                const auto probe = probed(**converted, options);
+                QVERIFY2(probe, failure(probe).c_str());
+                QVERIFY(largest_difference(maps(**converted, options), maps(*original, options)) < 1e-5f);
+            }
+        QCOMPARE((*converted)->architecture.stacks.front().layer_names.front().feed_forward_gate.empty(),
+                 !gated);
+    }
+
     void a_longer_table_than_the_config_says_wins() // transformers 11301
     {
         CheckpointBuilder builder;
