@@ -82,7 +82,6 @@ QString stage_label(const QString& stage)
     if (stage == QLatin1String("maps")) return translated("Maps");
     if (stage == QLatin1String("download")) return translated("Reading over the network");
     if (stage == QLatin1String("tsne")) return translated("t-SNE");
-    if (stage == QLatin1String("similarity")) return translated("Similarity");
     if (stage == QLatin1String("tensor")) return translated("Reading the tensor");
     return translated("Working");
 }

@@ -356,9 +356,11 @@ void MainWindow::connectAll()
     connect(m_workspace, &Workspace::workProgressed, this,
             [this](const QString& label, qulonglong done, qulonglong total) {
                 // The window's own work comes first.
-                if (!m_controller->isBusy() && m_workspace->workingPanel() != nullptr)
-                    m_strip->setProgress(tr("%1: %2").arg(m_workspace->workingPanel()->title(), label), done,
-                                         total);
+                const Panel* panel = m_workspace->workingPanel();
+                if (m_controller->isBusy() || panel == nullptr) return;
+                const QString title = panel->title();
+                m_strip->setProgress(label == stage_label({}) ? title : tr("%1: %2").arg(title, label), done,
+                                     total);
             });
     const auto show_layout = [this] {
         const QString id = to_qstring(m_workspace->layoutId());

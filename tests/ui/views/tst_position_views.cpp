@@ -96,6 +96,9 @@ private Q_SLOTS:
         QVERIFY(chart.bar && chart.bar->upper == 511.0);
         QVERIFY(!chart.labels.empty());
         QVERIFY(view->contextLine().contains(QLatin1String("perplexity 30")));
+        // The head of a panel breaks lines, but not inside the name; a figure's title has it as it is written.
+        QVERIFY(view->contextLine().contains(QStringLiteral("t\u2011SNE")));
+        QVERIFY(view->figure().title.contains(QStringLiteral("t-SNE")));
         cursor.hover(MarkedPlace::cell(17, 12));
         QCOMPARE(view->tsnePlot()->rings().size(), std::size_t{2});
         QCOMPARE(view->tsnePlot()->rings()[0], QPointF(chart.series[0].x[17], chart.series[0].y[17]));
