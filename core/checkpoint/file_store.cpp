@@ -11,13 +11,32 @@
 namespace posiscope::core {
 namespace {
 
+/// Snapshots of the Hugging Face cache are links to "../../blobs/<hash>". A copy that lost its links holds their
+/// targets as text: the name of the blob, or nothing where the file is no such text.
+std::string lost_link(const ByteSource& file)
+{
+    constexpr std::string_view start = "../../blobs/";
+    constexpr std::uint64_t longest = 200;
+    if (file.size() <= start.size() || file.size() > longest) return {};
+    const auto read = file.read_text(longest);
+    if (!read) return {};
+    const std::string& text = *read;
+    if (!text.starts_with(start)) return {};
+    std::string blob = text.substr(start.size());
+    while (!blob.empty() && (blob.back() == '\n' || blob.back() == '\r')) blob.pop_back();
+    return is_plain_file_name(blob) ? blob : std::string{};
+}
+
 class FolderStore final : public FileStore {
 public:
     explicit FolderStore(std::filesystem::path folder) : m_folder(std::move(folder)) {}
 
     [[nodiscard]] Result<std::shared_ptr<const ByteSource>> open(std::string_view name) const override
     {
-        return open_file(m_folder / std::filesystem::path(name));
+        auto file = open_file(m_folder / std::filesystem::path(name));
+        if (!file || m_folder.parent_path().filename() != "snapshots") return file;
+        const auto blob = lost_link(**file);
+        return blob.empty() ? file : open_file(m_folder / "../../blobs" / blob);
     }
 
     [[nodiscard]] std::vector<std::string> names() const override

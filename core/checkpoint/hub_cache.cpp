@@ -74,12 +74,11 @@ std::map<std::string, std::string> references_of(const std::filesystem::path& fo
 CachedModel look_at(const std::filesystem::path& snapshot)
 {
     CachedModel model;
-    for (const std::string& file : folder_store(snapshot)->names()) {
-        std::error_code fault;
-        const auto size = std::filesystem::file_size(snapshot / file, fault); // of what a link leads to
-        if (!fault && is_weights(file)) model.bytes += size;
-    }
-    if (const auto config = open_file(snapshot / "config.json")) {
+    const auto store = folder_store(snapshot);
+    for (const std::string& file : store->names())
+        if (is_weights(file))
+            if (const auto weights = store->open(file)) model.bytes += (*weights)->size();
+    if (const auto config = store->open("config.json")) {
         if (const auto text = (*config)->read_text(16'000'000)) {
             const auto root = parse_json(*text, "config.json");
             if (root && root->is_object() && root->contains("model_type") &&

@@ -37,6 +37,18 @@ void multiply_nt(std::size_t m, std::size_t n, std::size_t k, const float* a, st
     view(c, m, n, c_stride).noalias() = view(a, m, k, a_stride) * view(b, n, k, b_stride).transpose();
 }
 
+void add_multiply_nt(std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t a_stride,
+                     const float* b, std::size_t b_stride, float* c, std::size_t c_stride)
+{
+    view(c, m, n, c_stride).noalias() += view(a, m, k, a_stride) * view(b, n, k, b_stride).transpose();
+}
+
+void multiply_nn(std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t a_stride,
+                 const float* b, std::size_t b_stride, float* c, std::size_t c_stride)
+{
+    view(c, m, n, c_stride).noalias() = view(a, m, k, a_stride) * view(b, k, n, b_stride);
+}
+
 void multiply_tn(std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t a_stride,
                  const float* b, std::size_t b_stride, float* c, std::size_t c_stride)
 {
@@ -117,6 +129,8 @@ extern const KernelSet POSISCOPE_JOIN(kernel_set_, POSISCOPE_KERNEL_SET);
 const KernelSet POSISCOPE_JOIN(kernel_set_, POSISCOPE_KERNEL_SET){
     POSISCOPE_KERNEL_NAME,
     multiply_nt,
+    add_multiply_nt,
+    multiply_nn,
     multiply_tn,
     add_word_softmax,
     add_row_softmax,

@@ -39,6 +39,12 @@ struct KernelSet {
     /// c [m, n] = a [m, k] * b [n, k] transposed.
     void (*multiply_nt)(std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t a_stride,
                         const float* b, std::size_t b_stride, float* c, std::size_t c_stride);
+    /// c [m, n] += a [m, k] * b [n, k] transposed.
+    void (*add_multiply_nt)(std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t a_stride,
+                            const float* b, std::size_t b_stride, float* c, std::size_t c_stride);
+    /// c [m, n] = a [m, k] * b [k, n].
+    void (*multiply_nn)(std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t a_stride,
+                        const float* b, std::size_t b_stride, float* c, std::size_t c_stride);
     /// c [m, n] = a [k, m] transposed * b [k, n].
     void (*multiply_tn)(std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t a_stride,
                         const float* b, std::size_t b_stride, float* c, std::size_t c_stride);

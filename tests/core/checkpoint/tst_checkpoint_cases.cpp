@@ -495,6 +495,31 @@ private Q_SLOTS:
                  std::string("bert.encoder.albert_layer_groups.0.albert_layers.0.attention.query.weight"));
     }
 
+    void a_copy_of_the_cache_without_links_opens()
+    {
+        const TemporaryFolder cache;
+        CheckpointBuilder builder;
+        const TemporaryFolder model;
+        builder.write_to(model);
+        for (const char* file : {"config.json", "model.safetensors", "vocab.txt"}) {
+            cache.write("models--org--tiny/blobs/of-" + std::string(file), bytes_of(model.file(file)));
+            cache.write("models--org--tiny/snapshots/0123abcd/" + std::string(file),
+                        "../../blobs/of-" + std::string(file));
+        }
+        cache.write("models--org--tiny/refs/main", "0123abcd");
+        const auto opened = open_checkpoint(cache.file("models--org--tiny"), {});
+        QVERIFY2(opened, failure(opened).c_str());
+        QVERIFY((*opened)->find("bert.embeddings.word_embeddings.weight") != nullptr ||
+                (*opened)->find("embeddings.word_embeddings.weight") != nullptr);
+        const auto list = list_hub_cache(cache.path(), {});
+        QVERIFY2(list, failure(list).c_str());
+        QCOMPARE(list->front().bytes,
+                 std::uint64_t{std::filesystem::file_size(model.file("model.safetensors"))});
+        // Nothing outside the blobs is followed.
+        cache.write("models--org--tiny/snapshots/0123abcd/model.safetensors", "../../blobs/../refs/main");
+        QVERIFY(!open_checkpoint(cache.file("models--org--tiny"), {}));
+    }
+
     void the_cache_of_hugging_face_is_listed_and_opened()
     {
         const TemporaryFolder cache;

@@ -142,6 +142,15 @@ private Q_SLOTS:
             const std::vector<float> a = drawn(m * (k + spare) + 1, 1), b = drawn(n * (k + spare) + 1, 2);
             std::vector<float> c(m * c_stride, untouched);
             set.multiply_nt(m, n, k, a.data(), k + spare, b.data(), k + spare, c.data(), c_stride);
+            // c += a b^T
+            std::vector<float> sum(m * c_stride, untouched);
+            for (std::size_t i = 0; i < m; ++i)
+                for (std::size_t j = 0; j < n; ++j) sum[i * c_stride + j] = 0.5f;
+            set.add_multiply_nt(m, n, k, a.data(), k + spare, b.data(), k + spare, sum.data(), c_stride);
+            // c = a b
+            const std::vector<float> bn = drawn(k * (n + spare) + 1, 5);
+            std::vector<float> cn(m * c_stride, untouched);
+            set.multiply_nn(m, n, k, a.data(), k + spare, bn.data(), n + spare, cn.data(), c_stride);
             // c = a^T b
             const std::vector<float> at = drawn(k * (m + spare) + 1, 3), bt = drawn(k * (n + spare) + 1, 4);
             std::vector<float> ct(m * c_stride, untouched);
@@ -152,17 +161,23 @@ private Q_SLOTS:
                     if (j >= n) {
                         QCOMPARE(c[i * c_stride + j], untouched);
                         QCOMPARE(ct[i * c_stride + j], untouched);
+                        QCOMPARE(sum[i * c_stride + j], untouched);
+                        QCOMPARE(cn[i * c_stride + j], untouched);
                         continue;
                     }
-                    double nt = 0.0, tn = 0.0;
+                    double nt = 0.0, tn = 0.0, nn = 0.0;
                     for (std::size_t f = 0; f < k; ++f) {
                         nt += static_cast<double>(a[i * (k + spare) + f]) *
                               static_cast<double>(b[j * (k + spare) + f]);
+                        nn += static_cast<double>(a[i * (k + spare) + f]) *
+                              static_cast<double>(bn[f * (n + spare) + j]);
                         tn += static_cast<double>(at[f * (m + spare) + i]) *
                               static_cast<double>(bt[f * (n + spare) + j]);
                     }
                     QVERIFY(std::abs(static_cast<double>(c[i * c_stride + j]) - nt) <= tolerance);
                     QVERIFY(std::abs(static_cast<double>(ct[i * c_stride + j]) - tn) <= tolerance);
+                    QVERIFY(std::abs(static_cast<double>(sum[i * c_stride + j]) - 0.5 - nt) <= tolerance);
+                    QVERIFY(std::abs(static_cast<double>(cn[i * c_stride + j]) - nn) <= tolerance);
                 }
         }
     }
