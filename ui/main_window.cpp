@@ -514,8 +514,7 @@ void MainWindow::takeWork()
         if (!m_shown_opening.isEmpty())
             m_strip->setProgress(tr("Opening %1").arg(short_location(m_shown_opening)), 0, 0);
     }
-    m_strip->setStopped((m_controller->isStopped() || m_workspace->isStopped()) && !m_controller->isBusy() &&
-                        panel == nullptr);
+    m_strip->setStopped((m_controller->isStopped() || m_workspace->isStopped()) && !m_controller->isBusy());
 }
 
 void MainWindow::takeModel()
