@@ -2,9 +2,14 @@
 #include "ui/convert.h"
 
 #include <QCoreApplication>
+#include <QFileInfo>
 
 #include <algorithm>
 #include <cmath>
+
+#include "core/checkpoint/file_store.h"
+#include "core/checkpoint/remote_store.h"
+#include "ui/byte_text.h"
 
 namespace posiscope::ui {
 namespace {
@@ -38,10 +43,19 @@ QString sentence_for(const core::Error& error)
     return text;
 }
 
-QString advice_for(core::ErrorCode code)
+bool is_gone(const QString& location)
+{
+    const std::string text = to_std(location);
+    return !location.isEmpty() && !text.starts_with(core::sample_prefix) && !core::is_remote_location(text) &&
+           !QFileInfo::exists(location);
+}
+
+QString advice_for(core::ErrorCode code, const QString& location)
 {
     switch (code) {
-    case core::ErrorCode::not_found: return translated("Check that the file or folder is still there.");
+    case core::ErrorCode::not_found:
+        // Of a file that is there, the message tells what it lacks.
+        return is_gone(location) ? translated("Check that the file or folder is still there.") : QString();
     case core::ErrorCode::unreadable: return translated("Check the file's permissions, or open it again.");
     case core::ErrorCode::unsupported_format:
         return translated("Open a folder with config.json and model.safetensors, or a .safetensors file.");
@@ -67,8 +81,17 @@ QString stage_label(const QString& stage)
     if (stage == QLatin1String("open")) return translated("Opening");
     if (stage == QLatin1String("maps")) return translated("Maps");
     if (stage == QLatin1String("download")) return translated("Reading over the network");
+    if (stage == QLatin1String("tsne")) return translated("t-SNE");
     if (stage == QLatin1String("tensor")) return translated("Reading the tensor");
     return translated("Working");
+}
+
+QString stage_label(const QString& stage, qulonglong done, qulonglong total)
+{
+    QString label = stage_label(stage);
+    if (stage == QLatin1String("download"))
+        label += translated(": %1").arg(shown_progress_bytes(done, total));
+    return label;
 }
 
 QString shown_number(double value, int decimals)

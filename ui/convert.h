@@ -28,10 +28,16 @@ QStringList to_qstrings(const std::vector<std::string>& texts);
 QString sentence_for(const core::Error& error);
 
 /// What the user can do about a failure of this kind, as a sentence; empty where there is nothing to say.
-QString advice_for(core::ErrorCode code);
+/// @param location  of the file or folder that was worked with, which may be gone; empty: none
+QString advice_for(core::ErrorCode code, const QString& location = {});
+
+/// Whether it names a file or folder of this machine that is not there.
+bool is_gone(const QString& location);
 
 /// What a long function is doing ("bootstrap"), in words for the progress bar.
 QString stage_label(const QString& stage);
+/// The same, with the bytes where they come over a network.
+QString stage_label(const QString& stage, qulonglong done, qulonglong total);
 
 /// A number with `decimals` digits and a true minus sign; "-" where it is not finite.
 QString shown_number(double value, int decimals);

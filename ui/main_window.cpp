@@ -325,12 +325,13 @@ void MainWindow::connectAll()
     });
     connect(m_controller, &AnalysisController::openFailed, this,
             [this](const QString& location, const core::Error& error) {
-                m_banner->showError(error, tr("Opening %1").arg(location));
+                m_banner->showError(error, tr("Opening %1").arg(location), location);
                 if (m_controller->current() == nullptr) m_workspace->setObstacle(m_banner->sentence());
-                if (error.code == core::ErrorCode::not_found) forgetRecent(location);
+                if (error.code == core::ErrorCode::not_found && is_gone(location)) forgetRecent(location);
             });
     connect(m_controller, &AnalysisController::failed, this, [this](const core::Error& error) {
-        m_banner->showError(error, {});
+        const OpenEntry* open = m_controller->current();
+        m_banner->showError(error, {}, open != nullptr ? open->location : QString());
         m_workspace->setObstacle(m_banner->sentence());
     });
     connect(m_controller, &AnalysisController::failureCleared, this, [this] {
@@ -348,7 +349,19 @@ void MainWindow::connectAll()
             [this](Panel* panel, const QVariantMap& before, const QVariantMap& after, const QString& what) {
                 m_controller->undoStack()->push(new ChoiceCommand(panel, before, after, what));
             });
-    connect(m_workspace, &Workspace::failed, m_banner, &ErrorBanner::showError);
+    connect(m_workspace, &Workspace::failed, this, [this](const core::Error& error, const QString& subject) {
+        m_banner->showError(error, subject);
+    });
+    connect(m_workspace, &Workspace::workChanged, this, &MainWindow::takeWork);
+    connect(m_workspace, &Workspace::workProgressed, this,
+            [this](const QString& label, qulonglong done, qulonglong total) {
+                // The window's own work comes first.
+                const Panel* panel = m_workspace->workingPanel();
+                if (m_controller->isBusy() || panel == nullptr) return;
+                const QString title = panel->title();
+                m_strip->setProgress(label == stage_label({}) ? title : tr("%1: %2").arg(title, label), done,
+                                     total);
+            });
     const auto show_layout = [this] {
         const QString id = to_qstring(m_workspace->layoutId());
         for (QAction* action : m_layout_group->actions()) {
@@ -362,18 +375,24 @@ void MainWindow::connectAll()
     connect(m_workspace, &Workspace::layoutChanged, this, show_layout);
     show_layout();
 
-    connect(m_strip, &ProgressStrip::cancelRequested, m_controller, &AnalysisController::cancel);
-    connect(m_strip, &ProgressStrip::againRequested, m_controller, &AnalysisController::runAgain);
+    connect(m_strip, &ProgressStrip::cancelRequested, this, [this] {
+        m_controller->cancel();
+        m_workspace->stopWork();
+    });
+    connect(m_strip, &ProgressStrip::againRequested, this, [this] {
+        if (m_controller->isStopped()) m_controller->runAgain();
+        m_workspace->runAgain();
+    });
     connect(m_cursor, &SharedCursor::changed, this, &MainWindow::showPlace);
 }
 
 /// What is going on: what is opened, else the stage; and the bytes where they come over a network.
 QString MainWindow::workLabel(const QString& stage, qulonglong done, qulonglong total) const
 {
-    const bool is_download = stage == QLatin1String("download");
     const QString opening = m_controller->openingLocation();
-    QString label = opening.isEmpty() ? stage_label(stage) : tr("Opening %1").arg(short_location(opening));
-    if (is_download) label += tr(": %1").arg(shown_progress_bytes(done, total));
+    if (opening.isEmpty()) return stage_label(stage, done, total);
+    QString label = tr("Opening %1").arg(short_location(opening));
+    if (stage == QLatin1String("download")) label += tr(": %1").arg(shown_progress_bytes(done, total));
     return label;
 }
 
@@ -482,14 +501,20 @@ void MainWindow::takeSession()
 void MainWindow::takeWork()
 {
     m_workspace->setBusy(m_controller->isPictureBusy(), m_controller->areMetricsStale());
-    m_strip->setWorking(m_controller->isBusy());
+    const Panel* panel = m_controller->isBusy() ? nullptr : m_workspace->workingPanel();
+    m_strip->setWorking(m_controller->isBusy() || panel != nullptr);
+    const QString title = panel == nullptr ? QString() : panel->title();
+    if (title != m_shown_panel) {
+        m_shown_panel = title;
+        if (!title.isEmpty()) m_strip->setProgress(title, 0, 0); // until it tells how far it is
+    }
     // A server may take its time before the first byte.
     if (m_controller->openingLocation() != m_shown_opening) {
         m_shown_opening = m_controller->openingLocation();
         if (!m_shown_opening.isEmpty())
             m_strip->setProgress(tr("Opening %1").arg(short_location(m_shown_opening)), 0, 0);
     }
-    m_strip->setStopped(m_controller->isStopped() && !m_controller->isBusy());
+    m_strip->setStopped((m_controller->isStopped() || m_workspace->isStopped()) && !m_controller->isBusy());
 }
 
 void MainWindow::takeModel()

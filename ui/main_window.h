@@ -92,6 +92,7 @@ private:
     QMenu* m_head_menu = nullptr;
     QList<QAction*> m_model_actions; ///< of use only while a model is open
     QString m_shown_opening;         ///< what the strip says is being opened
+    QString m_shown_panel;           ///< whose work the strip shows; empty: no view's
     QActionGroup* m_layout_group = nullptr;
     QActionGroup* m_theme_group = nullptr;
     QAction* m_back_action = nullptr;

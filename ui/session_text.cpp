@@ -125,8 +125,9 @@ QString sizes_line(const core::OpenModel& model)
     QStringList parts;
     parts.append(stack->layers_present < stack->layers
                      ? translated("%1 of %2 layers").arg(stack->layers_present).arg(stack->layers)
-                     : translated("%1 layers").arg(stack->layers));
-    parts.append(translated("%1 heads").arg(stack->heads));
+                 : stack->layers == 1 ? translated("1 layer")
+                                      : translated("%1 layers").arg(stack->layers));
+    parts.append(stack->heads == 1 ? translated("1 head") : translated("%1 heads").arg(stack->heads));
     parts.append(translated("d %1").arg(stack->hidden_size));
     if (stack->length_limit) parts.append(translated("L \u2264 %1").arg(*stack->length_limit));
     return parts.join(QStringLiteral(" \u00b7 "));

@@ -48,6 +48,22 @@ QColor blend(const QColor& first, const QColor& second, double share)
             mix(first.blue(), second.blue())};
 }
 
+/// Fusion draws the edges of fields and check boxes in a darker shade of the window's colour, which on a dark panel
+/// nobody sees: theirs is taken from a lighter one.
+QPalette field_palette(QPalette palette)
+{
+    if (is_dark(palette))
+        palette.setColor(QPalette::Window,
+                         blend(palette.color(QPalette::WindowText), palette.color(QPalette::Window), 0.35));
+    return palette;
+}
+
+void set_field_palette(const QPalette& palette)
+{
+    for (const char* name : {"QLineEdit", "QAbstractSpinBox", "QCheckBox"})
+        QApplication::setPalette(palette, name);
+}
+
 } // namespace
 
 QString theme_id(ThemeChoice theme)
@@ -74,10 +90,13 @@ void apply_theme(ThemeChoice theme)
         if (QApplication::style()->objectName() != desktop_style)
             QApplication::setStyle(QStyleFactory::create(desktop_style));
         QApplication::setPalette(QPalette());
+        set_field_palette(QApplication::palette());
         return;
     }
     QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
-    QApplication::setPalette(palette_of(theme == ThemeChoice::dark ? dark_colors : light_colors));
+    const QPalette palette = palette_of(theme == ThemeChoice::dark ? dark_colors : light_colors);
+    QApplication::setPalette(palette);
+    set_field_palette(field_palette(palette));
 }
 
 bool is_dark(const QPalette& palette)

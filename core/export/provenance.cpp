@@ -10,7 +10,7 @@
 
 namespace posiscope::core {
 
-nlohmann::ordered_json provenance(const OpenModel& model, const ProbeResult& probe)
+nlohmann::ordered_json provenance_of_settings(const OpenModel& model, const ProbeResult& probe)
 {
     using json = nlohmann::ordered_json;
     const ProbeOptions& options = probe.options;
@@ -37,13 +37,22 @@ nlohmann::ordered_json provenance(const OpenModel& model, const ProbeResult& pro
     object["way"] = probe_way_name(probe.way);
     object["device"] = probe.device;
     object["kernels"] = probe.kernels;
+    return object;
+}
+
+void add_tensors(nlohmann::ordered_json& record, const std::map<std::string, TensorDigest>& digests)
+{
+    record["tensors_sha256"] = digest_of_all(digests);
+    auto& tensors = record["tensors"] = nlohmann::ordered_json::object();
+    for (const auto& [name, digest] : digests)
+        tensors[printable(name, 400)] = {{"shape", digest.shape}, {"sha256", digest.sha256}};
+}
+
+nlohmann::ordered_json provenance(const OpenModel& model, const ProbeResult& probe)
+{
+    nlohmann::ordered_json object = provenance_of_settings(model, probe);
     // A checkpoint that cannot be read any more leaves its digests out; what was computed stands.
-    if (const auto digests = tensors_used(model, probe)) {
-        object["tensors_sha256"] = digest_of_all(*digests);
-        object["tensors"] = json::object();
-        for (const auto& [name, digest] : *digests)
-            object["tensors"][printable(name, 400)] = {{"shape", digest.shape}, {"sha256", digest.sha256}};
-    }
+    if (const auto digests = tensors_used(model, probe)) add_tensors(object, *digests);
     return object;
 }
 

@@ -265,11 +265,28 @@ private Q_SLOTS:
         opened.window.openLocation(missing);
         QTRY_VERIFY_WITH_TIMEOUT(opened.window.banner()->isError(), patience_ms);
         QVERIFY(opened.window.banner()->sentence().contains(QStringLiteral("missing.safetensors")));
+        QVERIFY(opened.window.banner()->sentence().contains(QStringLiteral("still there")));
         QCOMPARE(opened.controller->session()->probe, session->probe);
         QCOMPARE(opened.controller->models().size(), std::size_t{1});
         auto* copy = opened.window.banner()->findChild<QPushButton*>();
         QTest::mouseClick(copy, Qt::LeftButton);
         QVERIFY(QApplication::clipboard()->text().contains(QStringLiteral("not_found")));
+    }
+
+    /// The file is there; what it lacks is said, and that needs no advice to look for the file.
+    void a_file_that_lacks_tensors_is_not_said_to_be_gone()
+    {
+        Opened opened(QStringLiteral("sample:mpnet-base-positions"));
+        QTRY_VERIFY_WITH_TIMEOUT(opened.window.banner()->isError(), patience_ms);
+        QVERIFY(opened.window.banner()->fullText().contains(QStringLiteral("not_found")));
+        QVERIFY2(!opened.window.banner()->sentence().contains(QStringLiteral("still there")),
+                 qPrintable(opened.window.banner()->sentence()));
+        // So it is with a folder that is there and holds no weights, and with one that is not local.
+        const QTemporaryDir empty;
+        QVERIFY(ui::advice_for(core::ErrorCode::not_found, empty.path()).isEmpty());
+        QVERIFY(ui::advice_for(core::ErrorCode::not_found, QStringLiteral("hf://org/tiny")).isEmpty());
+        QVERIFY(
+            !ui::advice_for(core::ErrorCode::not_found, empty.filePath(QStringLiteral("none"))).isEmpty());
     }
 
     void a_failure_without_a_model_stands_in_the_panels()

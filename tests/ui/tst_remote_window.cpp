@@ -17,6 +17,7 @@
 #include "ui/analysis_controller.h"
 #include "ui/dialogs/hub_picker_dialog.h"
 #include "ui/main_window.h"
+#include "ui/views/position_view.h"
 #include "ui/views/tensor_browser_view.h"
 #include "ui/widgets/error_banner.h"
 #include "ui/widgets/panel.h"
@@ -150,6 +151,49 @@ private Q_SLOTS:
         QVERIFY(view->modelText().contains(QStringLiteral("BERT")));
         view->choose(QStringLiteral("embeddings.LayerNorm.bias"));
         QTRY_VERIFY_WITH_TIMEOUT(view->statistics().has_value(), patience_ms);
+    }
+
+    /// What a view reads by itself: the strip tells of it, its button stops it, and does it once more.
+    void a_slow_view_is_told_and_stopped_and_done_again()
+    {
+        Hub hub;
+        hub.serve("model.safetensors", 0, 0);
+        Window opened;
+        Panel* panel = opened.window.workspace()->panels()[0];
+        opened.window.workspace()->panels()[3]->setView("metric_table"); // reads no table
+        opened.window.openLocation(location);
+        QTRY_VERIFY_WITH_TIMEOUT(opened.controller->session()->maps && !opened.controller->isBusy(),
+                                 patience_ms);
+        QVERIFY(!opened.window.strip()->cancelButton()->isVisible());
+        hub.serve("model.safetensors", 20, 32'768); // the rest of the table would take minutes
+        panel->setView("position_map");
+        QVERIFY(panel->hasWork());
+        QVERIFY(!opened.controller->isBusy());
+        QTRY_VERIFY2_WITH_TIMEOUT(
+            opened.stripText().contains(QStringLiteral("Position map: Reading over the network: ")),
+            qPrintable(opened.stripText()), patience_ms);
+        QTRY_VERIFY(opened.window.strip()->cancelButton()->isVisible());
+        QTest::mouseClick(opened.window.strip()->cancelButton(), Qt::LeftButton);
+        QTRY_VERIFY_WITH_TIMEOUT(!panel->hasWork(), patience_ms);
+        QVERIFY(!opened.window.banner()->isError()); // a stop is no failure
+        QVERIFY(!opened.window.strip()->cancelButton()->isVisible());
+        QVERIFY(opened.window.strip()->againButton()->isVisible());
+        auto* view = qobject_cast<PositionView*>(panel->view());
+        QVERIFY(view != nullptr);
+        QVERIFY2(view->message().startsWith(QStringLiteral("Stopped")), qPrintable(view->message()));
+
+        hub.serve("model.safetensors", 0, 0);
+        QTest::mouseClick(opened.window.strip()->againButton(), Qt::LeftButton);
+        QVERIFY(panel->hasWork());
+        QVERIFY(!opened.window.strip()->againButton()->isVisible());
+        // t-SNE of 4000 vectors takes long: it is told as well, and stopping it keeps the map as far as it came.
+        QTRY_VERIFY2_WITH_TIMEOUT(opened.stripText().contains(QStringLiteral("Position map: t-SNE")),
+                                  qPrintable(opened.stripText()), patience_ms);
+        QTRY_VERIFY_WITH_TIMEOUT(view->message().isEmpty(), patience_ms);
+        QTest::mouseClick(opened.window.strip()->cancelButton(), Qt::LeftButton);
+        QTRY_VERIFY_WITH_TIMEOUT(!panel->hasWork(), patience_ms);
+        QVERIFY(view->canExport());
+        QVERIFY(!opened.window.strip()->againButton()->isVisible());
     }
 
     void the_picker_is_in_the_menu_and_its_failures_in_the_banner()

@@ -4,11 +4,15 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 
 #include "core/metrics/metric_list.h"
+#include "core/probe/identical_word_probe.h"
 #include "ui/analysis_controller.h"
+#include "ui/convert.h"
+#include "ui/figure/view_figures.h"
 #include "ui/models/metric_table_model.h"
 #include "ui/models/open_models_model.h"
 #include "ui/views/metric_table_view.h"
@@ -83,6 +87,61 @@ private Q_SLOTS:
         QVERIFY(model.headerData(column, Qt::Horizontal, Qt::ToolTipRole)
                     .toString()
                     .contains(QString::fromUtf8(core::metric_list()[0].label.data())));
+    }
+
+    /// Files give 0 for the ends of a band that is not there.
+    void no_white_band_begins_and_ends_nowhere()
+    {
+        const auto metrics = core::metric_list();
+        const auto column_of = [&](std::string_view id) {
+            return static_cast<std::size_t>(
+                std::find_if(metrics.begin(), metrics.end(), [&](const auto& one) { return one.id == id; }) -
+                metrics.begin());
+        };
+        const std::size_t width = column_of("white_band.width"), first = column_of("white_band.first"),
+                          last = column_of("white_band.last");
+        auto none = row_of("none", core::Quantity::logits, 0.5, 0.01);
+        for (const std::size_t m : {width, first, last}) none.values[m] = {0.0, 0.0};
+        auto narrow = none; // the word itself alone
+        narrow.model = "narrow";
+        narrow.values[width].value = 1.0;
+        MetricTableModel model;
+        model.setTable(table_of({none, narrow}));
+        const auto text = [&](int row, std::size_t metric, int role = Qt::DisplayRole) {
+            return model.index(row, MetricTableModel::first_metric + static_cast<int>(metric))
+                .data(role)
+                .toString();
+        };
+        for (const std::size_t edge : {first, last}) {
+            QCOMPARE(text(0, edge), QStringLiteral("\u2013"));
+            QVERIFY(text(0, edge, Qt::ToolTipRole).contains(QStringLiteral("no white band")));
+            QVERIFY(!model.index(0, MetricTableModel::first_metric + static_cast<int>(edge))
+                         .data(MetricTableModel::sort_role)
+                         .isValid());
+            QVERIFY(text(1, edge).startsWith(u'0'));
+        }
+        QVERIFY(text(0, width).startsWith(u'0')); // that is what it says of the band
+        // The figure has the same.
+        core::Session session;
+        auto opened = core::open_model("sample:gpt-nano-sort", {});
+        QVERIFY(opened);
+        session.model = *std::move(opened);
+        core::ProbeOptions options;
+        options.length = 4;
+        auto probe = core::run_identical_word_probe(*session.model, options, {});
+        QVERIFY(probe);
+        session.probe = std::make_shared<const core::ProbeResult>(*std::move(probe));
+        const ui::FigureSpec spec = ui::metric_table_figure(session, model.table());
+        int found = 0;
+        for (const ui::TableColumn& column : std::get<ui::TableContent>(spec.content).columns)
+            if (column.head == ui::to_qstring(metrics[first].short_label) ||
+                column.head == ui::to_qstring(metrics[last].short_label)) {
+                ++found;
+                QCOMPARE(column.cells[0].text, QStringLiteral("\u2013"));
+                QVERIFY(column.cells[0].error.isEmpty());
+                QCOMPARE(column.cells[1].text, QStringLiteral("0"));
+            }
+        QCOMPARE(found, 2);
     }
 
     void undefined_sorts_last_in_either_order()

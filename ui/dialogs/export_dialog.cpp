@@ -31,6 +31,7 @@
 #include "ui/convert.h"
 #include "ui/dialogs/figure_preview.h"
 #include "ui/figure/figure_layout.h"
+#include "ui/figure/figure_provenance.h"
 #include "ui/figure/figure_writer.h"
 #include "ui/widgets/error_banner.h"
 
@@ -73,7 +74,7 @@ ExportDialog::ExportDialog(FigureSpec spec, QWidget* parent)
       m_font(new QFontComboBox(this)),
       m_font_size(make_length_box(least_font_pt, largest_font_pt, tr(" pt"))), m_colors(new QComboBox(this)),
       m_title(new QCheckBox(tr("&Title above the figure"), this)), m_letter(new QLineEdit(this)),
-      m_format(new QComboBox(this)), m_dpi(new QSpinBox(this))
+      m_format(new QComboBox(this)), m_dpi(new QSpinBox(this)), m_buttons(new QDialogButtonBox(this))
 {
     setWindowTitle(tr("Export figure"));
     m_size_text->setAlignment(Qt::AlignCenter);
@@ -115,14 +116,13 @@ ExportDialog::ExportDialog(FigureSpec spec, QWidget* parent)
     form->addRow(tr("Fo&rmat"), m_format);
     form->addRow(tr("Resol&ution"), m_dpi);
 
-    auto* buttons = new QDialogButtonBox(this);
-    auto* save = buttons->addButton(tr("Save\u2026"), QDialogButtonBox::AcceptRole);
-    auto* copy_button = buttons->addButton(tr("Cop&y"), QDialogButtonBox::ActionRole);
-    buttons->addButton(QDialogButtonBox::Cancel);
+    auto* save = m_buttons->addButton(tr("Save\u2026"), QDialogButtonBox::AcceptRole);
+    auto* copy_button = m_buttons->addButton(tr("Cop&y"), QDialogButtonBox::ActionRole);
+    m_buttons->addButton(QDialogButtonBox::Cancel);
     save->setDefault(true);
     connect(save, &QPushButton::clicked, this, &ExportDialog::chooseFile);
     connect(copy_button, &QPushButton::clicked, this, &ExportDialog::copy);
-    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    connect(m_buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
 
     auto* left = new QVBoxLayout;
     left->addWidget(m_preview, 1);
@@ -139,7 +139,7 @@ ExportDialog::ExportDialog(FigureSpec spec, QWidget* parent)
     all->addWidget(m_banner);
     all->addLayout(middle, 1);
     all->addSpacing(8);
-    all->addWidget(buttons);
+    all->addWidget(m_buttons);
     resize(860, 560);
 
     restoreChoice();
@@ -158,6 +158,36 @@ ExportDialog::ExportDialog(FigureSpec spec, QWidget* parent)
     connect(m_format, &QComboBox::currentIndexChanged, this, &ExportDialog::settingChanged);
     connect(m_dpi, &QSpinBox::valueChanged, this, &ExportDialog::settingChanged);
     settingChanged();
+    startRecord();
+}
+
+/// Reads the tensors for the figure's record while the person chooses.
+void ExportDialog::startRecord()
+{
+    if (!m_spec.read_tensors) return;
+    m_recorder.start<TensorDigests>(m_spec.read_tensors, [this](core::Result<TensorDigests> digests) {
+        // A checkpoint that cannot be read any more leaves its digests out; what was computed stands.
+        if (digests) take_tensors(m_spec, *digests);
+        m_spec.read_tensors = nullptr;
+        if (!m_waiting) return;
+        m_banner->clear();
+        for (QAbstractButton* button : m_buttons->buttons()) button->setEnabled(true);
+        std::exchange(m_waiting, nullptr)();
+    });
+}
+
+void ExportDialog::whenRecorded(const QString& doing, std::function<void()> then)
+{
+    if (!m_recorder.isRunning()) {
+        then();
+        return;
+    }
+    m_waiting = std::move(then);
+    for (QAbstractButton* button : m_buttons->buttons())
+        button->setEnabled(m_buttons->buttonRole(button) == QDialogButtonBox::RejectRole);
+    m_banner->showNotice(
+        tr("%1 as soon as the weights have been read once more, for the record that the figure carries.")
+            .arg(doing));
 }
 
 FigureOptions ExportDialog::options() const
@@ -281,18 +311,27 @@ void ExportDialog::chooseFile()
     saveTo(path);
 }
 
-bool ExportDialog::saveTo(const QString& path)
+void ExportDialog::saveTo(const QString& path)
+{
+    whenRecorded(tr("Saved"), [this, path] { write(path); });
+}
+
+void ExportDialog::write(const QString& path)
 {
     if (const core::Result<void> written = write_figure(m_spec, options(), path); !written) {
-        m_banner->showError(written.error(), tr("Saving the figure"));
-        return false;
+        m_banner->showError(written.error(), tr("Saving the figure"), QFileInfo(path).absolutePath());
+        return;
     }
     rememberChoice();
     accept();
-    return true;
 }
 
-bool ExportDialog::copy()
+void ExportDialog::copy()
+{
+    whenRecorded(tr("Copied"), [this] { putOnClipboard(); });
+}
+
+void ExportDialog::putOnClipboard()
 {
     m_banner->clear();
     auto copied = std::make_unique<QMimeData>();
@@ -300,7 +339,7 @@ bool ExportDialog::copy()
         const core::Result<QByteArray> bytes = figure_bytes(m_spec, options(), kind);
         if (!bytes) {
             m_banner->showError(bytes.error(), tr("Copying the figure"));
-            return false;
+            return;
         }
         if (kind == FigureFormat::png) copied->setImageData(QImage::fromData(*bytes, "PNG"));
         if (kind == FigureFormat::svg) copied->setData(QStringLiteral("image/svg+xml"), *bytes);
@@ -309,7 +348,6 @@ bool ExportDialog::copy()
     QGuiApplication::clipboard()->setMimeData(copied.release());
     rememberChoice();
     m_banner->showNotice(tr("The figure is on the clipboard, as PNG, SVG and PDF."));
-    return true;
 }
 
 void ExportDialog::restoreChoice()

@@ -3,10 +3,14 @@
 
 #include <QDialog>
 
+#include <functional>
+
 #include "ui/figure/figure_spec.h"
+#include "ui/task_runner.h"
 
 class QCheckBox;
 class QComboBox;
+class QDialogButtonBox;
 class QDoubleSpinBox;
 class QFontComboBox;
 class QLabel;
@@ -31,14 +35,21 @@ public:
     void setOptions(const FigureOptions& options);
     void setFormat(FigureFormat format);
 
-    /// Writes the file, in the format of its extension, and closes the dialog; on failure tells it and stays.
-    bool saveTo(const QString& path);
-    /// Puts the figure on the clipboard as PNG, SVG and PDF, and says so.
-    bool copy();
+    /// Writes the file, in the format of its extension, and closes the dialog; on failure tells it and stays. While the
+    /// record of the figure is still made (isRecording) both follow as soon as that is done.
+    void saveTo(const QString& path);
+    /// Puts the figure on the clipboard as PNG, SVG and PDF, and says so; later where the record is still made.
+    void copy();
+    /// Whether the tensors are still read that the figure was computed from.
+    [[nodiscard]] bool isRecording() const { return m_recorder.isRunning(); }
     /// What the banner says; empty while it is hidden.
     [[nodiscard]] QString bannerText() const;
 
 private:
+    void startRecord();
+    void whenRecorded(const QString& doing, std::function<void()> then);
+    void write(const QString& path);
+    void putOnClipboard();
     void chooseFile();
     void takePreset(int row);
     void settingChanged();
@@ -59,7 +70,10 @@ private:
     QLineEdit* m_letter;
     QComboBox* m_format;
     QSpinBox* m_dpi;
+    QDialogButtonBox* m_buttons;
     bool m_setting_many = false;
+    std::function<void()> m_waiting; ///< what a person asked for while the record was made
+    TaskRunner m_recorder;           ///< last member: it stops before the rest goes
 };
 
 } // namespace posiscope::ui

@@ -32,8 +32,13 @@ struct FigureSource {
     const FigureRequest& request;
     std::vector<std::string>& warnings;
     const core::RunContext& ctx;
+    std::optional<core::ReadRecorder> recorder = {}; ///< of a view that reads weights rather than a probe
 
-    [[nodiscard]] FigureOrigin origin() const { return {*model, *stack, options.layer}; }
+    /// Of a view that reads weights, after it has read them.
+    [[nodiscard]] FigureOrigin origin() const
+    {
+        return {*model, *stack, options.layer, recorder ? recorder->digests() : TensorDigests{}};
+    }
 };
 
 Result<core::ProbeResult> probed(FigureSource& source)
@@ -269,6 +274,8 @@ Result<FigureSpec> make_figure_spec(const std::shared_ptr<const core::OpenModel>
                          "; views that apply are " +
                          core::join_for_message(applicable_figure_views(*source.stack)),
                      "figure"};
+    // What a probe reads is told by the probe.
+    if (view->lack != lacks_nothing) source.recorder.emplace();
     return view->draw(source);
 }
 

@@ -20,12 +20,20 @@ QByteArray text_of(const json& object)
     return QByteArray::fromStdString(object.dump(-1, ' ', true, json::error_handler_t::replace));
 }
 
+json record_of(const FigureSpec& spec)
+{
+    json object =
+        json::parse(spec.provenance_json.constBegin(), spec.provenance_json.constEnd(), nullptr, false);
+    if (!object.is_object()) object = {{"program", std::string("Posiscope ") + core::version}};
+    return object;
+}
+
 } // namespace
 
 QByteArray figure_provenance(const core::OpenModel& model, const core::ProbeResult& probe,
                              const core::DisplayOptions& display, std::string_view view_id)
 {
-    json object = core::provenance(model, probe);
+    json object = core::provenance_of_settings(model, probe);
     json view;
     view["id"] = std::string(view_id);
     view["quantity"] = std::string(core::quantity_id(display.quantity));
@@ -38,11 +46,19 @@ QByteArray figure_provenance(const core::OpenModel& model, const core::ProbeResu
     return text_of(object);
 }
 
+void take_tensors(FigureSpec& spec, const TensorDigests& digests)
+{
+    json object = record_of(spec);
+    core::add_tensors(object, digests);
+    spec.provenance_json = text_of(object);
+    spec.read_tensors = nullptr;
+}
+
 QByteArray complete_provenance(const FigureSpec& spec, const FigureOptions& options)
 {
-    json object =
-        json::parse(spec.provenance_json.constBegin(), spec.provenance_json.constEnd(), nullptr, false);
-    if (!object.is_object()) object = {{"program", std::string("Posiscope ") + core::version}};
+    json object = record_of(spec);
+    if (spec.read_tensors)
+        if (const auto digests = spec.read_tensors({})) core::add_tensors(object, *digests);
     const QSizeF size = figure_size_mm(spec, options);
     json figure;
     figure["width_mm"] = size.width();

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -10,6 +13,9 @@
 #include <QSizeF>
 #include <QString>
 
+#include "core/base/result.h"
+#include "core/base/run_context.h"
+#include "core/checkpoint/read_recorder.h"
 #include "core/metrics/quantity.h"
 #include "ui/figure/chart.h"
 #include "ui/figure/table_content.h"
@@ -37,12 +43,18 @@ struct ProfileContent {
     int last = -1; ///< below `first`: all offsets
 };
 
+/// By the tensor's name.
+using TensorDigests = std::map<std::string, core::TensorDigest>;
+
 /// What a figure shows and where it comes from. The same spec gives the same figure on screen and in every format.
 struct FigureSpec {
     std::variant<HeatmapContent, ProfileContent, ChartContent, TableContent> content;
     QString title;              ///< drawn on request only: captions are for papers
     QByteArray provenance_json; ///< one JSON object: program version, checkpoint, every setting, seed
     QString suggested_name;     ///< file name without folder and extension
+    /// Reads once more what the figure was computed from, for the record. That may take long: a window does it in the
+    /// background (take_tensors), else the writer does. Null: the record has the digests, or none belong to it.
+    std::function<core::Result<TensorDigests>(const core::RunContext&)> read_tensors;
 };
 
 enum class FigureFormat { pdf, svg, png };

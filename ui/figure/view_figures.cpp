@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/version.h"
+#include "core/export/provenance.h"
+#include "core/export/tensors_used.h"
 #include "core/metrics/metric_list.h"
 #include "ui/convert.h"
 #include "ui/figure/figure_provenance.h"
@@ -39,6 +41,9 @@ FigureSpec probe_figure(const core::Session& session, std::string_view view_id)
     spec.title = describe_picture(session);
     spec.provenance_json = figure_provenance(*session.model, *session.probe, session.display, view_id);
     spec.suggested_name = to_qstring(view_id);
+    spec.read_tensors = [model = session.model, probe = session.probe](const core::RunContext& ctx) {
+        return core::tensors_used(*model, *probe, ctx);
+    };
     return spec;
 }
 
@@ -104,6 +109,7 @@ FigureSpec weights_figure(const FigureOrigin& origin, std::string_view view_id, 
     record["scheme"] = origin.stack.scheme_id;
     record["layer"] = origin.layer;
     record["view"] = {{"id", std::string(view_id)}, {"settings", Json::parse(settings_json, nullptr, false)}};
+    if (!origin.read.empty()) core::add_tensors(record, origin.read);
     FigureSpec spec;
     spec.provenance_json =
         QByteArray::fromStdString(record.dump(-1, ' ', true, Json::error_handler_t::replace));
@@ -182,8 +188,7 @@ FigureSpec metric_table_figure(const core::Session& session, const core::MetricT
         column.head = to_qstring(metrics[m].short_label);
         bool has_values = false;
         for (const core::MetricRow& row : rows.rows) {
-            const MetricTexts texts =
-                m < row.values.size() ? metric_texts(metrics[m], row.values[m]) : MetricTexts{};
+            const MetricTexts texts = m < row.values.size() ? metric_texts(row, m) : MetricTexts{};
             column.cells.push_back({texts.value, texts.error});
             has_errors = has_errors || !texts.error.isEmpty();
             has_values = has_values || (m < row.values.size() && std::isfinite(row.values[m].value));

@@ -42,6 +42,7 @@ struct FigureOrigin {
     const core::OpenModel& model;
     const core::Stack& stack;
     int layer = 0;
+    TensorDigests read; ///< what the picture was computed from
 };
 
 /// A figure of such a view without its content: title, name and provenance.

@@ -33,10 +33,30 @@ QString range_sentence(const core::Metric& metric)
     return {};
 }
 
+QString no_value()
+{
+    return QStringLiteral("\u2013");
+}
+
+/// Files give 0 for the ends of a white band that is not there, as they give its width; a table of offsets would read as
+/// a band of the diagonal alone.
+bool is_edge_of_no_band(const core::MetricRow& row, std::size_t metric_index)
+{
+    const auto metrics = core::metric_list();
+    if (metrics[metric_index].id != "white_band.first" && metrics[metric_index].id != "white_band.last")
+        return false;
+    for (std::size_t m = 0; m < metrics.size() && m < row.values.size(); ++m)
+        if (metrics[m].id == "white_band.width") return row.values[m].value == 0.0;
+    return false;
+}
+
 } // namespace
 
-MetricTexts metric_texts(const core::Metric& metric, const core::MetricValue& value)
+MetricTexts metric_texts(const core::MetricRow& row, std::size_t metric_index)
 {
+    const core::Metric& metric = core::metric_list()[metric_index];
+    const core::MetricValue& value = row.values[metric_index];
+    if (is_edge_of_no_band(row, metric_index)) return {no_value(), {}};
     MetricTexts texts{shown_number(value.value, decimals_of(metric)), {}};
     if (std::isfinite(value.value) && std::isfinite(value.standard_error))
         texts.error = QStringLiteral("\u00b1 ") +
@@ -110,14 +130,16 @@ QVariant MetricTableModel::metricData(const core::MetricRow& row, std::size_t me
     if (metric_index >= row.values.size()) return {};
     const core::Metric& metric = core::metric_list()[metric_index];
     const core::MetricValue& value = row.values[metric_index];
-    const MetricTexts texts = metric_texts(metric, value);
+    const MetricTexts texts = metric_texts(row, metric_index);
+    const bool no_band = is_edge_of_no_band(row, metric_index);
     switch (role) {
     case Qt::DisplayRole: return texts.error.isEmpty() ? texts.value : texts.value + u' ' + texts.error;
     case value_role: return texts.value;
     case error_role: return texts.error;
-    case sort_role: return std::isfinite(value.value) ? QVariant(value.value) : QVariant();
+    case sort_role: return std::isfinite(value.value) && !no_band ? QVariant(value.value) : QVariant();
     case Qt::TextAlignmentRole: return QVariant::fromValue(Qt::AlignRight | Qt::AlignVCenter);
     case Qt::ToolTipRole:
+        if (no_band) return tr("%1: there is no white band.").arg(to_qstring(metric.label));
         if (std::isfinite(value.value))
             return QStringLiteral("%1: %2 %3")
                 .arg(to_qstring(metric.label), shown_value(value.value), texts.error);

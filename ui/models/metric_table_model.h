@@ -17,7 +17,7 @@ struct MetricTexts {
     QString value;
     QString error;
 };
-MetricTexts metric_texts(const core::Metric& metric, const core::MetricValue& value);
+MetricTexts metric_texts(const core::MetricRow& row, std::size_t metric);
 
 /// The property table as Qt sees it: what the row is about, then one column for each metric.
 class MetricTableModel : public QAbstractTableModel {

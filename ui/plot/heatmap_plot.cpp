@@ -755,7 +755,7 @@ QSize HeatmapPlot::sizeHint() const
 
 QSize HeatmapPlot::minimumSizeHint() const
 {
-    return {200, 160};
+    return {200, 120};
 }
 
 void HeatmapPlot::resizeEvent(QResizeEvent* event)

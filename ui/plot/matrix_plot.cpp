@@ -230,8 +230,11 @@ void MatrixPlot::paintEvent(QPaintEvent*)
     if (m_scale.upper_clipped) triangle(bar.top() - 1, bar.top() - triangle_height, 255);
     if (m_scale.lower_clipped) triangle(bar.bottom() + 2, bar.bottom() + 1 + triangle_height, 0);
     painter.setRenderHint(QPainter::Antialiasing, false);
+    int label_before = bar.bottom() + 2 * text;
     for (const Tick& tick : color_bar_ticks(m_scale, std::max(3, std::min(7, bar.height() / (2 * text))))) {
         const int y = bar.bottom() - static_cast<int>(std::lround(tick.at * (bar.height() - 1)));
+        if (label_before - y < text) continue; // a low bar has room for two
+        label_before = y;
         painter.setPen(colors.frame);
         painter.drawLine(bar.right() + 1, y, bar.right() + tick_length, y);
         painter.setPen(colors.text);

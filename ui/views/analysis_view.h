@@ -38,6 +38,14 @@ public:
     /// Whether this view itself computes something newer than what is seen, and does not show it growing.
     [[nodiscard]] virtual bool isWorking() const { return false; }
 
+    /// Whether anything runs in the background for this view: the window's strip shows it, with a button that stops it.
+    [[nodiscard]] virtual bool hasWork() const { return isWorking(); }
+    /// Asks it to stop; what is seen stays.
+    virtual void stopWork() {}
+    /// Whether work was stopped before it was done, which runAgain() does.
+    [[nodiscard]] virtual bool isStopped() const { return false; }
+    virtual void runAgain() {}
+
     /// Whether what is seen now can be written.
     [[nodiscard]] virtual bool canExport() const { return true; }
     /// Opens the dialog that writes what is seen to a file.
@@ -55,7 +63,7 @@ public:
 Q_SIGNALS:
     void needsChanged();
     void contextChanged();
-    /// isWorking() may have changed.
+    /// isWorking(), hasWork() or isStopped() may have changed.
     void workChanged();
     void progressed(const QString& stage, qulonglong done, qulonglong total);
     /// A person changed choices(); `what` names the choice ("perplexity") for undo.

@@ -97,7 +97,7 @@ void ImageGridView::compute()
         showLack(lack, {"position_map", "relative_bias", "attention_heatmap"});
         return;
     }
-    m_runner.start<Found>(
+    startReading<Found>(
         [model = model(), its_stack, number = layer()](const core::RunContext& ctx) -> core::Result<Found> {
             auto read = core::read_image_grid(*model, *its_stack, number, ctx);
             if (!read) return read.error();

@@ -18,6 +18,7 @@
 #include "ui/session_text.h"
 #include "ui/shared_cursor.h"
 #include "ui/theme.h"
+#include "ui/widgets/compact_box.h"
 #include "ui/widgets/flow_layout.h"
 
 namespace posiscope::ui {
@@ -83,7 +84,7 @@ ChartContent layer_distance_chart(const core::StackLayers& stack, bool ratio)
 }
 
 LayerMetricsView::LayerMetricsView(QWidget* parent)
-    : PositionView(parent), m_shown(new QComboBox(this)), m_progress(new QProgressBar(this)),
+    : PositionView(parent), m_shown(new CompactBox(this)), m_progress(new QProgressBar(this)),
       m_stop(new QToolButton(this)), m_plot(new ChartPlot(this))
 {
     for (const core::Metric& metric : core::metric_list()) {
@@ -94,9 +95,6 @@ LayerMetricsView::LayerMetricsView(QWidget* parent)
     m_shown->addItem(tr("Attention distance by query"), QString::fromLatin1(distance_id));
     m_shown->addItem(tr("Distance ratio by query"), QString::fromLatin1(ratio_id));
     m_shown->setAccessibleName(tr("What is drawn against the layer"));
-    m_shown->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    m_shown->setMinimumContentsLength(12);
-    m_shown->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     m_shown->setMaximumWidth(42 * grid);
     m_progress->setTextVisible(false);
     m_progress->setFixedSize(10 * grid, 6);
@@ -120,7 +118,7 @@ LayerMetricsView::LayerMetricsView(QWidget* parent)
         if (m_runner.isRunning()) {
             m_runner.cancel();
         } else {
-            m_wish = {}; // once more
+            forgetWish();
             compute();
         }
     });
@@ -181,7 +179,7 @@ void LayerMetricsView::compute()
         return;
     }
     m_wish = wish;
-    m_runner.start<core::LayerMetrics>(
+    startReading<core::LayerMetrics>(
         [wish](const core::RunContext& ctx) {
             return core::compute_layer_metrics(*wish.model, wish.probe, wish.display, ctx);
         },

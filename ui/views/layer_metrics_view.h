@@ -39,6 +39,7 @@ public:
 
 protected:
     void compute() override;
+    void forgetWish() override { m_wish = {}; }
     void showCursor() override;
     [[nodiscard]] QString pictureLine() const override;
 

@@ -154,8 +154,10 @@ void PositionMapView::compute()
     m_runner.start<Maps>(
         [model = model(), its_stack, options = options(),
          watched = m_watched](const core::RunContext& ctx) -> core::Result<Maps> {
+            const core::ReadRecorder recorder;
             auto vectors = core::read_position_vectors(*model, *its_stack, 0, ctx);
             if (!vectors) return vectors.error();
+            watched->read.store(std::make_shared<const TensorDigests>(recorder.digests()));
             Maps maps;
             maps.vectors = std::make_shared<const core::PositionVectors>(*std::move(vectors));
             watched->vectors.store(maps.vectors);
@@ -177,6 +179,7 @@ void PositionMapView::compute()
             return maps;
         },
         [this](core::Result<Maps> result) {
+            m_is_stopped = false;
             if (!result) {
                 if (result.error().code == core::ErrorCode::cancelled)
                     takeStopped();
@@ -184,6 +187,7 @@ void PositionMapView::compute()
                     showError(result.error());
                 return;
             }
+            m_read = *m_watched->read.load();
             m_vectors = result->vectors;
             m_pca = std::move(result->pca);
             m_tsne = std::move(result->tsne);
@@ -202,6 +206,7 @@ void PositionMapView::showWatched()
     const auto points = m_watched->points.load();
     const auto axes = m_watched->pca.load();
     if (!vectors || !axes || !points) return;
+    m_read = *m_watched->read.load();
     m_vectors = vectors;
     m_tsne.reset();
     m_nearest.clear();
@@ -218,7 +223,11 @@ void PositionMapView::takeStopped()
     showWatched();
     const auto points = m_watched->points.load();
     const auto vectors = m_watched->vectors.load();
-    if (!points || !vectors) return;
+    if (!points || !vectors) {
+        m_is_stopped = true; // while the vectors were read: there is no map to keep
+        showError(core::cancelled_error("the map"));
+        return;
+    }
     core::TsneResult map;
     map.points = *points;
     map.options = options();
@@ -249,8 +258,11 @@ QString PositionMapView::pictureLine() const
     if (!m_vectors) return {};
     const QString source = to_qstring(m_vectors->source) + QStringLiteral(" \u00B7 ");
     if (m_shown->currentIndex() == pca_only) return source + tr("principal components");
-    return source +
-           (m_tsne ? tsne_line(*m_tsne, m_vectors->count()) : tr("t-SNE, iteration %1").arg(m_iteration));
+    QString line =
+        m_tsne ? tsne_line(*m_tsne, m_vectors->count()) : tr("t-SNE, iteration %1").arg(m_iteration);
+    // The panel's head breaks lines, but not inside the name.
+    line.replace(QStringLiteral("t-SNE"), QStringLiteral("t\u2011SNE"));
+    return source + line;
 }
 
 void PositionMapView::connectPlot(ChartPlot* plot)

@@ -57,6 +57,7 @@ private:
         std::atomic<std::shared_ptr<const core::PcaMap>> pca;
         std::atomic<std::shared_ptr<const core::PointMap2D>> points;
         std::atomic<std::size_t> iteration{0};
+        std::atomic<std::shared_ptr<const TensorDigests>> read;
     };
 
     void choose(const QString& what, bool computes);

@@ -73,6 +73,9 @@ PositionSimilarityView::PositionSimilarityView(QWidget* parent)
         compute();
         Q_EMIT choiceMade(tr("measure of similarity"));
     });
+    for (const auto change : {&TaskRunner::started, &TaskRunner::finished})
+        connect(&m_regressions, change, this, &AnalysisView::workChanged);
+    connect(&m_regressions, &TaskRunner::progressed, this, &AnalysisView::progressed);
     connect(m_map, &HeatmapPlot::cellHovered, this, [this](int query, int key) {
         if (m_cursor != nullptr) m_cursor->hover(placeOf(query, key));
     });
@@ -129,7 +132,8 @@ void PositionSimilarityView::compute()
     options.kind = m_kind->currentIndex() == 1 ? core::SimilarityKind::dot : core::SimilarityKind::cosine;
     options.decodability = false;
     m_regressions.abandon();
-    m_runner.start<Found>(
+    m_are_regressions_stopped = false;
+    startReading<Found>(
         [model = model(), its_stack, options](const core::RunContext& ctx) -> core::Result<Found> {
             auto vectors = core::read_position_vectors(*model, *its_stack, 0, ctx);
             if (!vectors) return vectors.error();
@@ -157,9 +161,29 @@ void PositionSimilarityView::compute()
         });
 }
 
+void PositionSimilarityView::stopWork()
+{
+    PositionView::stopWork();
+    m_regressions.cancel();
+}
+
+bool PositionSimilarityView::isStopped() const
+{
+    return !hasWork() && (PositionView::isStopped() || m_are_regressions_stopped);
+}
+
+void PositionSimilarityView::runAgain()
+{
+    if (PositionView::isStopped())
+        PositionView::runAgain(); // regressions follow
+    else if (m_are_regressions_stopped && m_found)
+        computeDecodability();
+}
+
 /// Regressions over all pairs of positions take seconds: the picture does not wait for them.
 void PositionSimilarityView::computeDecodability()
 {
+    m_are_regressions_stopped = false;
     m_regressions.start<core::Decodability>(
         [found = m_found](const core::RunContext& ctx) -> core::Result<core::Decodability> {
             const core::HostTensor used = found->vectors.used_vectors();
@@ -168,6 +192,7 @@ void PositionSimilarityView::computeDecodability()
             return similar->decodability;
         },
         [this](core::Result<core::Decodability> result) {
+            m_are_regressions_stopped = !result && result.error().code == core::ErrorCode::cancelled;
             if (!result) return;
             m_decodability = *result;
             if (m_shown->currentIndex() == numbers) show();

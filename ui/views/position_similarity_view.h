@@ -30,6 +30,13 @@ public:
     void setChoices(const QVariantMap& choices) override;
     [[nodiscard]] bool canExport() const override; ///< not the page of numbers
     [[nodiscard]] FigureSpec figure() const override;
+    [[nodiscard]] bool hasWork() const override
+    {
+        return PositionView::hasWork() || m_regressions.isRunning();
+    }
+    void stopWork() override;
+    [[nodiscard]] bool isStopped() const override;
+    void runAgain() override;
 
     [[nodiscard]] HeatmapPlot* map() const { return m_map; }
     [[nodiscard]] ChartPlot* chart() const { return m_chart; }
@@ -61,7 +68,8 @@ private:
     QLabel* m_numbers;
     std::shared_ptr<const Found> m_found;
     std::optional<core::Decodability> m_decodability; ///< of m_found; takes longer than the picture
-    TaskRunner m_regressions;                         ///< last member: it stops before the rest goes
+    bool m_are_regressions_stopped = false;
+    TaskRunner m_regressions; ///< last member: it stops before the rest goes
 };
 
 } // namespace posiscope::ui

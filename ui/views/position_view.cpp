@@ -70,6 +70,15 @@ void PositionView::setSession(std::shared_ptr<const core::Session> session)
     m_stack = stack;
     m_layer = layer;
     m_length = length;
+    m_is_stopped = false;
+    compute();
+}
+
+void PositionView::runAgain()
+{
+    if (!isStopped()) return;
+    m_is_stopped = false;
+    forgetWish();
     compute();
 }
 
@@ -99,7 +108,8 @@ QString PositionView::contextLine() const
 
 FigureOrigin PositionView::origin() const
 {
-    return {*m_shown_model, *m_shown_model->architecture.find_stack(m_shown_stack), m_shown_layer};
+    return {*m_shown_model, *m_shown_model->architecture.find_stack(m_shown_stack), m_shown_layer,
+            m_shown_read};
 }
 
 void PositionView::setSharedCursor(SharedCursor* cursor)
@@ -138,6 +148,7 @@ void PositionView::showPicture()
     m_shown_model = m_model;
     m_shown_stack = m_stack;
     m_shown_layer = m_layer;
+    m_shown_read = m_read;
     m_pages->setCurrentIndex(0);
     Q_EMIT contextChanged();
 }
@@ -158,7 +169,11 @@ void PositionView::showMessage(const QString& sentence, std::string_view view_id
 
 void PositionView::showError(const core::Error& error)
 {
-    if (error.code == core::ErrorCode::cancelled) return; // what is on screen stays
+    if (error.code == core::ErrorCode::cancelled) {
+        // What is on screen stays.
+        if (!m_has_picture) showMessage(tr("Stopped before there was anything to show."));
+        return;
+    }
     showMessage(sentence_for(error));
 }
 

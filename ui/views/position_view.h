@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "core/checkpoint/read_recorder.h"
 #include "core/model/open_model.h"
 #include "ui/figure/figure_spec.h"
 #include "ui/figure/view_figures.h"
@@ -44,17 +47,44 @@ public:
     [[nodiscard]] QPushButton* messageButton() const { return m_go; }
     [[nodiscard]] bool isBusy() const { return m_runner.isRunning(); }
     [[nodiscard]] bool isWorking() const override { return m_runner.isRunning(); }
+    [[nodiscard]] bool hasWork() const override { return m_runner.isRunning(); }
+    void stopWork() override { m_runner.cancel(); }
+    [[nodiscard]] bool isStopped() const override { return m_is_stopped && !m_runner.isRunning(); }
+    void runAgain() override;
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
 
     /// Starts what is missing for the present model and choices; called when either changes.
     virtual void compute() = 0;
+    /// Lets compute() start once more what it has started already.
+    virtual void forgetWish() {}
+    /// Runs `work` on m_runner. The digests of the tensors that it reads go into the record of the picture that `done`
+    /// shows.
+    template <class T>
+    void startReading(std::function<core::Result<T>(const core::RunContext&)> work,
+                      std::function<void(core::Result<T>)> done)
+    {
+        auto read = std::make_shared<TensorDigests>();
+        m_runner.start<T>(
+            [work = std::move(work), read](const core::RunContext& ctx) {
+                const core::ReadRecorder recorder;
+                core::Result<T> result = work(ctx);
+                *read = recorder.digests();
+                return result;
+            },
+            [this, done = std::move(done), read](core::Result<T> result) {
+                m_is_stopped = !result && result.error().code == core::ErrorCode::cancelled;
+                if (result) m_read = std::move(*read);
+                done(std::move(result));
+            });
+    }
     /// Shows the place that is marked in any view.
     virtual void showCursor() = 0;
     /// The part of the context line behind model and stack.
     [[nodiscard]] virtual QString pictureLine() const = 0;
 
+    /// Of what was read for it: m_read.
     void showPicture();
     /// @param view_id  of the view that is proposed instead; empty: none
     void showMessage(const QString& sentence, std::string_view view_id = {});
@@ -77,6 +107,8 @@ protected:
     QBoxLayout*
         m_parts; ///< in m_body: two pictures, side by side where the view is wide, else one above the other
     SharedCursor* m_cursor = nullptr;
+    TensorDigests m_read;      ///< of the numbers that showPicture() is called for
+    bool m_is_stopped = false; ///< the work that was started last, by a person
     TaskRunner m_runner;
 
 private:
@@ -87,6 +119,7 @@ private:
     std::shared_ptr<const core::OpenModel> m_shown_model; ///< the picture's, as the two below
     std::string m_shown_stack;
     int m_shown_layer = 0;
+    TensorDigests m_shown_read;
     bool m_has_picture = false;
     QStackedWidget* m_pages;
     QLabel* m_message;

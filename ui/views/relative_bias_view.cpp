@@ -87,7 +87,7 @@ void RelativeBiasView::compute()
         showLack(lack, {"position_map", "attention_heatmap"});
         return;
     }
-    m_runner.start<core::RelativeBias>(
+    startReading<core::RelativeBias>(
         [model = model(), its_stack, number = layer(), wanted = length()](const core::RunContext& ctx) {
             return core::read_relative_bias(*model, *its_stack, number, wanted, ctx);
         },

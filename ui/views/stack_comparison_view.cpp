@@ -6,6 +6,7 @@
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QSignalBlocker>
 
 #include <algorithm>
 #include <cmath>
@@ -105,7 +106,8 @@ StackComparisonView::StackComparisonView(QWidget* parent)
         show();
         Q_EMIT choiceMade(tr("what is shown of the stacks"));
     });
-    connect(m_scale, &QComboBox::currentIndexChanged, this, [this] {
+    connect(m_scale, &QComboBox::currentIndexChanged, this, [this](int row) {
+        m_scales[static_cast<std::size_t>(meaning())] = scale_kinds()[static_cast<std::size_t>(row)].kind;
         show();
         Q_EMIT choiceMade(tr("colour scale of both maps"));
     });
@@ -160,7 +162,7 @@ void StackComparisonView::compute()
                      stacks.empty() ? tr("encoder") : to_qstring(stacks.front().id)));
         return;
     }
-    m_runner.start<core::StackMaps>(
+    startReading<core::StackMaps>(
         [wish](const core::RunContext& ctx) {
             return core::compute_stack_maps(*wish.model, wish.probe, wish.display, ctx);
         },
@@ -182,21 +184,34 @@ void StackComparisonView::compute()
         });
 }
 
+MapMeaning StackComparisonView::meaning() const
+{
+    return m_found ? meaning_of(m_found->display.quantity) : MapMeaning::magnitude;
+}
+
+void StackComparisonView::takeScale()
+{
+    const QSignalBlocker quiet(m_scale);
+    const ScaleKind kind = m_scales[static_cast<std::size_t>(meaning())];
+    m_scale->setCurrentIndex(m_scale->findData(to_qstring(scale_kind_id(kind))));
+}
+
 void StackComparisonView::show()
 {
     if (!m_found) return;
+    takeScale();
     const int shown = m_shown->currentIndex();
     m_pair->setVisible(shown == maps_and_numbers);
     m_distance->setVisible(shown != maps_and_numbers);
     m_scale->setVisible(shown == maps_and_numbers);
-    const ScaleKind kind = scale_kinds()[static_cast<std::size_t>(m_scale->currentIndex())].kind;
     const std::array maps{m_found->stacks[0].map, m_found->stacks[1].map};
-    const ColorScale scale =
-        make_color_scale(maps, default_colors(MapMeaning::magnitude).map, kind); // one for both
+    const ColorScale scale = make_color_scale(maps, default_colors(meaning()).map,
+                                              m_scales[static_cast<std::size_t>(meaning())]); // one for both
     for (std::size_t s = 0; s < m_maps.size(); ++s) {
         m_names[s]->setText(stack_name(m_found->stacks[s]));
         m_maps[s]->setAccessibleName(stack_name(m_found->stacks[s]));
-        m_maps[s]->setMap(maps[s], scale, quantity_axis_label(m_found->display.quantity));
+        // Two maps share the panel: the short name fits beside their bars.
+        m_maps[s]->setMap(maps[s], scale, quantity_label(m_found->display.quantity));
     }
     m_numbers->setText(numbersHtml());
     m_distance->setChart(stack_distance_chart(*m_found, shown == distance_ratio));
@@ -308,16 +323,22 @@ FigureSpec StackComparisonView::figure() const
 
 QVariantMap StackComparisonView::choices() const
 {
-    return {{QStringLiteral("stacks_shown"), m_shown->currentIndex()},
-            {QStringLiteral("stacks_scale"), m_scale->currentData().toString()}};
+    QVariantMap choices{{QStringLiteral("stacks_shown"), m_shown->currentIndex()}};
+    for (std::size_t k = 0; k < m_scales.size(); ++k)
+        choices.insert(QStringLiteral("stacks_scale%1").arg(k), to_qstring(scale_kind_id(m_scales[k])));
+    return choices;
 }
 
 void StackComparisonView::setChoices(const QVariantMap& choices)
 {
     m_shown->setCurrentIndex(
         std::clamp(choices.value(QStringLiteral("stacks_shown"), m_shown->currentIndex()).toInt(), 0, 2));
-    const int scale = m_scale->findData(choices.value(QStringLiteral("stacks_scale")).toString());
-    if (scale >= 0) m_scale->setCurrentIndex(scale);
+    for (std::size_t k = 0; k < m_scales.size(); ++k)
+        if (const auto kind =
+                find_scale_kind(to_std(choices.value(QStringLiteral("stacks_scale%1").arg(k)).toString())))
+            m_scales[k] = *kind;
+    takeScale();
+    show();
 }
 
 } // namespace posiscope::ui

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/session/stack_maps.h"
+#include "ui/plot/color_scale.h"
 #include "ui/views/position_view.h"
 
 class QComboBox;
@@ -33,12 +34,14 @@ public:
     void setChoices(const QVariantMap& choices) override;
 
     [[nodiscard]] QComboBox* shownBox() const { return m_shown; }
+    [[nodiscard]] QComboBox* scaleBox() const { return m_scale; }
     [[nodiscard]] HeatmapPlot* map(std::size_t stack) const { return m_maps.at(stack); }
     [[nodiscard]] ChartPlot* distancePlot() const { return m_distance; }
     [[nodiscard]] QLabel* numbers() const { return m_numbers; }
 
 protected:
     void compute() override;
+    void forgetWish() override { m_wish = {}; }
     void showCursor() override;
     [[nodiscard]] QString pictureLine() const override;
 
@@ -51,11 +54,17 @@ private:
     };
 
     void show();
+    [[nodiscard]] MapMeaning meaning() const;
+    void takeScale();
     [[nodiscard]] QString numbersHtml() const;
 
     std::shared_ptr<const core::Session> m_session;
     Wish m_wish;
     std::shared_ptr<const core::StackMaps> m_found;
+    /// By MapMeaning, as in the heatmap: what suits logits darkens all but the largest probabilities.
+    std::array<ScaleKind, 3> m_scales{default_colors(MapMeaning::magnitude).kind,
+                                      default_colors(MapMeaning::signed_difference).kind,
+                                      default_colors(MapMeaning::probability).kind};
     QComboBox* m_shown;
     QComboBox* m_scale;
     QWidget* m_pair;

@@ -66,7 +66,8 @@ QString stack_line(const core::Stack& stack)
                      ? TensorBrowserView::tr("%1 of %2 layers").arg(stack.layers_present).arg(stack.layers)
                  : stack.layers == 1 ? TensorBrowserView::tr("1 layer")
                                      : TensorBrowserView::tr("%1 layers").arg(stack.layers));
-    parts.append(TensorBrowserView::tr("%1 heads").arg(stack.heads));
+    parts.append(stack.heads == 1 ? TensorBrowserView::tr("1 head")
+                                  : TensorBrowserView::tr("%1 heads").arg(stack.heads));
     parts.append(TensorBrowserView::tr("d %1").arg(stack.hidden_size));
     if (stack.length_limit) parts.append(TensorBrowserView::tr("L \u2264 %1").arg(*stack.length_limit));
     return parts.join(middle_dot);

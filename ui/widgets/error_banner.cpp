@@ -65,14 +65,14 @@ ErrorBanner::ErrorBanner(QWidget* parent)
     hide();
 }
 
-void ErrorBanner::showError(const core::Error& error, const QString& subject)
+void ErrorBanner::showError(const core::Error& error, const QString& subject, const QString& location)
 {
     m_is_error = true;
     m_subject = subject;
     m_details = tr("Code: %1").arg(to_qstring(core::error_code_name(error.code)));
     if (!subject.isEmpty()) m_details.prepend(subject + u'\n');
     if (!error.context.empty()) m_details += u'\n' + tr("Where: %1").arg(to_qstring(error.context));
-    showSentence(sentence_for(error), advice_for(error.code));
+    showSentence(sentence_for(error), advice_for(error.code, location));
 }
 
 void ErrorBanner::showNotice(const QString& sentence)

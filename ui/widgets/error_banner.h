@@ -22,7 +22,8 @@ public:
     explicit ErrorBanner(QWidget* parent = nullptr);
 
     /// @param subject  what was being done ("Opening /models/bert"); may be empty
-    void showError(const core::Error& error, const QString& subject);
+    /// @param location  of the file or folder that was worked with: whether it is there decides on the advice
+    void showError(const core::Error& error, const QString& subject, const QString& location = {});
     /// Something people should know that is no failure.
     void showNotice(const QString& sentence);
     void clear();

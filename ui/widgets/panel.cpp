@@ -183,6 +183,7 @@ void Panel::setView(std::string_view view_id)
         isAncestorOf(focusWidget()) && m_view != nullptr && m_view->isAncestorOf(focusWidget());
     // Deleted later: the request may come from inside the old view.
     if (m_view != nullptr) {
+        m_view->disconnect(this);
         m_view->hide();
         m_view_page->layout()->removeWidget(m_view);
         m_view->deleteLater();
@@ -197,9 +198,12 @@ void Panel::setView(std::string_view view_id)
     connect(m_view, &AnalysisView::layerChosen, this, &Panel::layerChosen);
     connect(m_view, &AnalysisView::failed, this, &Panel::failed);
     connect(m_view, &AnalysisView::workChanged, this, &Panel::showState);
+    connect(m_view, &AnalysisView::workChanged, this, &Panel::workChanged);
     connect(m_view, &AnalysisView::progressed, this,
             [this](const QString& stage, qulonglong done, qulonglong total) {
-                if (!m_is_picture_busy) setProgress(stage_label(stage), done, total);
+                const QString label = stage_label(stage, done, total);
+                if (!m_is_picture_busy) setProgress(label, done, total);
+                Q_EMIT workProgressed(label, done, total);
             });
     connect(m_view, &AnalysisView::viewWanted, this, [this](const QString& id) { setView(to_std(id)); });
     m_choices = m_view->choices();
@@ -218,6 +222,7 @@ void Panel::setView(std::string_view view_id)
     if (had_focus) m_title->setFocus();
     showState();
     Q_EMIT viewChanged();
+    Q_EMIT workChanged();
     Q_EMIT needsChanged();
 }
 
@@ -270,12 +275,37 @@ void Panel::setFillable(bool fillable)
     m_fill_button->setVisible(fillable);
 }
 
+bool Panel::hasWork() const
+{
+    return m_view->hasWork();
+}
+
+bool Panel::isStopped() const
+{
+    return m_view->isStopped();
+}
+
+void Panel::stopWork()
+{
+    m_view->stopWork();
+}
+
+void Panel::runAgain()
+{
+    m_view->runAgain();
+}
+
+QString Panel::title() const
+{
+    return view_title(*m_row);
+}
+
 Panel::State Panel::state() const
 {
     const bool works = m_view->isWorking();
     if (m_row->shows_model && m_row->applies(*m_session) && !works) return State::done; // needs no probe
-    const bool busy = m_row->shows_metrics ? (m_is_picture_busy || m_are_metrics_busy)
-                                           : m_is_picture_busy || works;
+    const bool busy =
+        m_row->shows_metrics ? (m_is_picture_busy || m_are_metrics_busy) : m_is_picture_busy || works;
     if (busy) return State::working;
     if (m_row->applies(*m_session)) return State::done;
     return m_obstacle.isEmpty() ? State::empty : State::cannot;

@@ -56,6 +56,13 @@ public:
     /// Whether filling would change anything.
     void setFillable(bool fillable);
 
+    /// What the view itself runs in the background, as AnalysisView has it.
+    [[nodiscard]] bool hasWork() const;
+    [[nodiscard]] bool isStopped() const;
+    void stopWork();
+    void runAgain();
+    [[nodiscard]] QString title() const;
+
     [[nodiscard]] State state() const;
     [[nodiscard]] QString contextLine() const;
 
@@ -75,6 +82,9 @@ Q_SIGNALS:
     /// A person chose something in the view: `before` and `after` are its choices(), `what` names it.
     void choiceMade(const QVariantMap& before, const QVariantMap& after, const QString& what);
     void failed(const posiscope::core::Error& error, const QString& subject);
+    /// hasWork() or isStopped() may have changed.
+    void workChanged();
+    void workProgressed(const QString& label, qulonglong done, qulonglong total);
 
 protected:
     void keyPressEvent(QKeyEvent* event) override;

@@ -35,10 +35,10 @@ QFrame* divider(QWidget* parent)
 } // namespace
 
 ProgressStrip::ProgressStrip(QWidget* parent)
-    : QWidget(parent), m_device(new QLabel(this)), m_probe(new QLabel(this)), m_place(new ElidedLabel(this)),
-      m_warnings_button(new QToolButton(this)), m_stage(new QLabel(this)), m_bar(new QProgressBar(this)),
-      m_cancel(new QPushButton(tr("Stop"), this)), m_again(new QPushButton(tr("Run again"), this)),
-      m_delay(new QTimer(this))
+    : QWidget(parent), m_device(new QLabel(this)), m_probe(new QLabel(this)), m_probe_end(divider(this)),
+      m_place(new ElidedLabel(this)), m_warnings_button(new QToolButton(this)), m_stage(new QLabel(this)),
+      m_bar(new QProgressBar(this)), m_cancel(new QPushButton(tr("Stop"), this)),
+      m_again(new QPushButton(tr("Run again"), this)), m_delay(new QTimer(this))
 {
     m_device->setAccessibleName(tr("Device"));
     m_probe->setAccessibleName(tr("Last probe"));
@@ -61,7 +61,7 @@ ProgressStrip::ProgressStrip(QWidget* parent)
     row->addWidget(m_device);
     row->addWidget(divider(this));
     row->addWidget(m_probe);
-    row->addWidget(divider(this));
+    row->addWidget(m_probe_end);
     row->addWidget(m_place, 1);
     row->addWidget(m_warnings_button);
     row->addWidget(m_stage);
@@ -81,6 +81,7 @@ ProgressStrip::ProgressStrip(QWidget* parent)
     connect(m_cancel, &QPushButton::clicked, this, &ProgressStrip::cancelRequested);
     connect(m_again, &QPushButton::clicked, this, &ProgressStrip::againRequested);
     connect(m_warnings_button, &QToolButton::clicked, this, &ProgressStrip::showWarnings);
+    setProbe({});
     setWarnings({});
     setWorking(false);
     setStopped(false);
@@ -94,6 +95,7 @@ void ProgressStrip::setDevice(const QString& text)
 void ProgressStrip::setProbe(const QString& text)
 {
     m_probe->setText(text);
+    m_probe_end->setVisible(!text.isEmpty());
 }
 
 void ProgressStrip::setPlace(const QString& text)

@@ -46,6 +46,7 @@ private:
 
     QLabel* m_device;
     QLabel* m_probe;
+    QWidget* m_probe_end; ///< the line behind it
     ElidedLabel* m_place;
     QToolButton* m_warnings_button;
     QLabel* m_stage;

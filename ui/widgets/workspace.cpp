@@ -61,6 +61,12 @@ Workspace::Workspace(SharedCursor* cursor, QWidget* parent)
                 });
         connect(panel, &Panel::openRequested, this, &Workspace::openRequested);
         connect(panel, &Panel::failed, this, &Workspace::failed);
+        connect(panel, &Panel::workChanged, this, &Workspace::workChanged);
+        connect(panel, &Panel::workProgressed, this,
+                [this, panel](const QString& label, qulonglong done, qulonglong total) {
+                    // One bar: of several that work it is the first one's.
+                    if (panel == workingPanel()) Q_EMIT workProgressed(label, done, total);
+                });
     }
     connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) { takeFocus(now); });
 }
@@ -139,6 +145,29 @@ void Workspace::setProgress(const QString& label, qulonglong done, qulonglong to
 void Workspace::setObstacle(const QString& sentence)
 {
     for (Panel* panel : m_panels) panel->setObstacle(sentence);
+}
+
+Panel* Workspace::workingPanel() const
+{
+    const auto found =
+        std::find_if(m_panels.begin(), m_panels.end(), [](const Panel* panel) { return panel->hasWork(); });
+    return found == m_panels.end() ? nullptr : *found;
+}
+
+bool Workspace::isStopped() const
+{
+    return std::any_of(m_panels.begin(), m_panels.end(),
+                       [](const Panel* panel) { return panel->isStopped(); });
+}
+
+void Workspace::stopWork()
+{
+    for (Panel* panel : m_panels) panel->stopWork();
+}
+
+void Workspace::runAgain()
+{
+    for (Panel* panel : m_panels) panel->runAgain();
 }
 
 void Workspace::showEvent(QShowEvent* event)

@@ -51,6 +51,13 @@ public:
     void setProgress(const QString& label, qulonglong done, qulonglong total);
     void setObstacle(const QString& sentence);
 
+    /// The first panel whose view runs something of its own; null: none does.
+    [[nodiscard]] Panel* workingPanel() const;
+    /// Whether a view's work was stopped before it was done.
+    [[nodiscard]] bool isStopped() const;
+    void stopWork();
+    void runAgain();
+
     void save(QSettings& settings) const;
     void restore(QSettings& settings);
 
@@ -64,6 +71,10 @@ Q_SIGNALS:
     void choiceMade(posiscope::ui::Panel* panel, const QVariantMap& before, const QVariantMap& after,
                     const QString& what);
     void failed(const posiscope::core::Error& error, const QString& subject);
+    /// workingPanel() or isStopped() may have changed.
+    void workChanged();
+    /// How far workingPanel() is.
+    void workProgressed(const QString& label, qulonglong done, qulonglong total);
 
 protected:
     void showEvent(QShowEvent* event) override;

@@ -2,12 +2,19 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QCoreApplication>
+#include <QFile>
 #include <QGuiApplication>
 #include <QImage>
 #include <QMimeData>
+#include <QPushButton>
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QTest>
+
+#include <future>
+#include <thread>
+
+#include <nlohmann/json.hpp>
 
 #include "tests/support/plot_maps.h"
 #include "ui/dialogs/export_dialog.h"
@@ -107,7 +114,7 @@ private Q_SLOTS:
             chosen.color_map = ColorMapId::cividis;
             dialog.setOptions(chosen);
             dialog.setFormat(FigureFormat::png);
-            QVERIFY(dialog.saveTo(folder.filePath(QStringLiteral("x.png"))));
+            dialog.saveTo(folder.filePath(QStringLiteral("x.png")));
             QCOMPARE(dialog.result(), static_cast<int>(QDialog::Accepted));
         }
         QVERIFY(!QImage(folder.filePath(QStringLiteral("x.png"))).isNull());
@@ -121,8 +128,9 @@ private Q_SLOTS:
         const QTemporaryDir folder;
         ExportDialog dialog(board_spec());
         dialog.show();
-        QVERIFY(!dialog.saveTo(folder.filePath(QStringLiteral("no/such/x.pdf"))));
+        dialog.saveTo(folder.filePath(QStringLiteral("no/such/x.pdf")));
         QVERIFY(dialog.bannerText().contains(QStringLiteral("x.pdf")));
+        QVERIFY(dialog.bannerText().contains(QStringLiteral("still there"))); // the folder is not
         QVERIFY(dialog.isVisible());
         FigureOptions options = dialog.options();
         options.width_mm = 100.0;
@@ -133,12 +141,62 @@ private Q_SLOTS:
     void copy_puts_three_formats_on_the_clipboard()
     {
         ExportDialog dialog(board_spec());
-        QVERIFY(dialog.copy());
+        dialog.copy();
         const QMimeData* copied = QGuiApplication::clipboard()->mimeData();
         QVERIFY(copied->hasImage());
         QVERIFY(copied->data(QStringLiteral("image/svg+xml")).startsWith("<?xml"));
         QVERIFY(copied->data(QStringLiteral("application/pdf")).startsWith("%PDF"));
         QVERIFY(!dialog.bannerText().isEmpty());
+    }
+
+    /// Tensors may take long to read: that is done in the background, and what is asked for meanwhile waits for it.
+    void the_record_is_made_in_the_background_before_anything_is_written()
+    {
+        std::promise<void> go;
+        std::promise<std::thread::id> where;
+        FigureSpec spec = board_spec();
+        spec.provenance_json = R"({"program":"Posiscope","settings":{"seed":7}})";
+        spec.read_tensors = [&, ready = go.get_future().share()](const posiscope::core::RunContext&) {
+            where.set_value(std::this_thread::get_id());
+            ready.wait();
+            return posiscope::core::Result<TensorDigests>({{"weight", {{2, 3}, "abc"}}});
+        };
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("x.png"));
+        ExportDialog dialog(spec);
+        dialog.show();
+        QVERIFY(dialog.isRecording());
+        QVERIFY(where.get_future().get() != std::this_thread::get_id());
+        dialog.saveTo(path);
+        QVERIFY(!QFile::exists(path));
+        QVERIFY(dialog.isVisible());
+        QVERIFY(dialog.bannerText().contains(QStringLiteral("Saved as soon as")));
+        for (QPushButton* button : dialog.findChildren<QPushButton*>())
+            if (button->text().startsWith(QStringLiteral("Save")))
+                QVERIFY(!button->isEnabled()); // once is enough
+        go.set_value();
+        QTRY_VERIFY(!dialog.isVisible());
+        const auto record = nlohmann::json::parse(
+            QImage(path).text(QStringLiteral("posiscope:provenance")).toStdString(), nullptr, false);
+        QCOMPARE(record["settings"]["seed"].get<int>(), 7);
+        QCOMPARE(record["tensors"]["weight"]["sha256"].get<std::string>(), std::string("abc"));
+        QCOMPARE(record["tensors_sha256"].get<std::string>().size(), std::size_t{64});
+    }
+
+    void weights_that_cannot_be_read_any_more_keep_no_figure_back()
+    {
+        FigureSpec spec = board_spec();
+        spec.provenance_json = R"({"program":"Posiscope"})";
+        spec.read_tensors = [](const posiscope::core::RunContext&) -> posiscope::core::Result<TensorDigests> {
+            return posiscope::core::Error{posiscope::core::ErrorCode::unreadable, "gone", {}};
+        };
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("x.png"));
+        ExportDialog dialog(spec);
+        dialog.saveTo(path);
+        QTRY_VERIFY(QFile::exists(path));
+        QVERIFY(
+            !QImage(path).text(QStringLiteral("posiscope:provenance")).contains(QStringLiteral("tensors")));
     }
 };
 

@@ -2,6 +2,7 @@
 // The views that run through all layers and stacks: what they draw, and that the newest wish wins.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <QApplication>
 #include <QComboBox>
@@ -11,6 +12,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QToolButton>
+
+#include <nlohmann/json.hpp>
 
 #include "core/metrics/metric_list.h"
 #include "core/probe/identical_word_probe.h"
@@ -141,8 +144,7 @@ private Q_SLOTS:
         QVERIFY(chart.bar && chart.bar->upper == 1.0);
         // The last layer's line has the colour of the bar's upper end.
         const QImage picture = view->plot()->grab().toImage();
-        const QPoint place =
-            view->plot()->placeOf(chart.series[1].x[6], chart.series[1].y[6]).toPoint();
+        const QPoint place = view->plot()->placeOf(chart.series[1].x[6], chart.series[1].y[6]).toPoint();
         const QColor upper(color_map_entry(ColorMapId::viridis, 255));
         bool found = false;
         for (int dx = -3; dx <= 3; ++dx)
@@ -203,6 +205,87 @@ private Q_SLOTS:
         QVERIFY(chart.series[0].name.contains(QLatin1String("encoder")));
         QVERIFY(chart.series[1].name.contains(QLatin1String("decoder")));
         QCOMPARE(written(*view, "svg"), QString());
+    }
+
+    void the_scale_of_the_stacks_is_that_of_the_heatmap()
+    {
+        SharedCursor cursor;
+        auto session = std::make_shared<core::Session>(*session_of("marian"));
+        session->display.quantity = core::Quantity::probabilities;
+        const auto view = shown<StackComparisonView>(session, cursor);
+        QVERIFY2(view->canExport(), qPrintable(view->message()));
+        QCOMPARE(view->scaleBox()->currentData().toString(), QStringLiteral("percentile"));
+        QCOMPARE(view->map(0)->colorScale().kind, ScaleKind::percentile);
+        QVERIFY(view->map(0)->colorScale() == view->map(1)->colorScale());
+        const auto show_quantity = [&](core::Quantity quantity) {
+            auto next = std::make_shared<core::Session>(*session);
+            next->display.quantity = quantity;
+            view->setSession(next);
+            wait_for(*view);
+        };
+        for (const auto quantity : {core::Quantity::logits, core::Quantity::constants_removed}) {
+            show_quantity(quantity);
+            QCOMPARE(view->scaleBox()->currentData().toString(), QStringLiteral("linear"));
+            QCOMPARE(view->map(1)->colorScale().kind, ScaleKind::linear);
+        }
+        // What a person chose for one quantity is kept, and does not touch the other; another view takes it over.
+        view->scaleBox()->setCurrentIndex(view->scaleBox()->findData(QStringLiteral("symmetric")));
+        show_quantity(core::Quantity::probabilities);
+        QCOMPARE(view->map(0)->colorScale().kind, ScaleKind::percentile);
+        show_quantity(core::Quantity::logits);
+        QCOMPARE(view->map(0)->colorScale().kind, ScaleKind::symmetric);
+        StackComparisonView other;
+        other.setChoices(view->choices());
+        QCOMPARE(other.choices(), view->choices());
+    }
+
+    void stopped_stacks_are_said_to_be_stopped_and_can_be_run_again()
+    {
+        SharedCursor cursor;
+        const auto session = session_of("marian", 0, {}, 64);
+        std::optional<StackComparisonView> made;
+        // A small model may be done before it is stopped: then again.
+        for (int k = 0; k < 200 && !(made && made->isStopped()); ++k) {
+            made.emplace();
+            made->setSharedCursor(&cursor);
+            made->setSession(session);
+            QVERIFY(made->hasWork());
+            made->stopWork();
+            wait_for(*made);
+        }
+        StackComparisonView& view = *made;
+        QVERIFY(view.isStopped());
+        QVERIFY(!view.canExport());
+        QVERIFY2(view.message().startsWith(QStringLiteral("Stopped")), qPrintable(view.message()));
+        view.runAgain();
+        QVERIFY(view.hasWork());
+        QVERIFY(!view.isStopped());
+        wait_for(view);
+        QVERIFY2(view.canExport(), qPrintable(view.message()));
+        QVERIFY(!view.isStopped());
+    }
+
+    void the_record_has_the_tensors_that_were_read()
+    {
+        SharedCursor cursor;
+        const auto layers = shown<LayerMetricsView>(session_of("marian"), cursor);
+        const auto stacks = shown<StackComparisonView>(session_of("marian"), cursor);
+        for (const PositionView* view :
+             std::initializer_list<const PositionView*>{layers.get(), stacks.get()}) {
+            QVERIFY2(view->canExport(), qPrintable(view->message()));
+            const FigureSpec spec = view->figure();
+            QVERIFY(!spec.read_tensors); // nothing is left to do when it is written
+            const auto record = nlohmann::json::parse(spec.provenance_json.toStdString(), nullptr, false);
+            QVERIFY(record.contains("tensors"));
+            std::string names;
+            for (const auto& [name, tensor] : record["tensors"].items()) {
+                names += name + ' ';
+                QCOMPARE(tensor["sha256"].get<std::string>().size(), std::size_t{64});
+            }
+            for (const char* wanted :
+                 {"encoder.layers.0.self_attn.q_proj.weight", "decoder.layers.0.self_attn.q_proj.weight"})
+                QVERIFY2(names.find(wanted) != std::string::npos, names.c_str());
+        }
     }
 
     void one_stack_is_said_to_be_one()

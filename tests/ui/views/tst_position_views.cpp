@@ -26,6 +26,7 @@
 #include "core/probe/identical_word_probe.h"
 #include "ui/choice_command.h"
 #include "ui/figure/figure_command.h"
+#include "ui/figure/figure_provenance.h"
 #include "ui/figure/figure_writer.h"
 #include "ui/plot/chart_plot.h"
 #include "ui/plot/heatmap_plot.h"
@@ -95,6 +96,9 @@ private Q_SLOTS:
         QVERIFY(chart.bar && chart.bar->upper == 511.0);
         QVERIFY(!chart.labels.empty());
         QVERIFY(view->contextLine().contains(QLatin1String("perplexity 30")));
+        // The head of a panel breaks lines, but not inside the name; a figure's title has it as it is written.
+        QVERIFY(view->contextLine().contains(QStringLiteral("t\u2011SNE")));
+        QVERIFY(view->figure().title.contains(QStringLiteral("t-SNE")));
         cursor.hover(MarkedPlace::cell(17, 12));
         QCOMPARE(view->tsnePlot()->rings().size(), std::size_t{2});
         QCOMPARE(view->tsnePlot()->rings()[0], QPointF(chart.series[0].x[17], chart.series[0].y[17]));
@@ -393,6 +397,16 @@ private Q_SLOTS:
         }
         QCOMPARE(shown.title, wanted->title);
         QCOMPARE(shown.suggested_name, wanted->suggested_name);
+        // Both records have the digests of the same tensors: those of the positions at least.
+        const auto tensors_of = [](const FigureSpec& spec) {
+            const auto record =
+                nlohmann::json::parse(complete_provenance(spec, {}).toStdString(), nullptr, false);
+            return record.value("tensors", nlohmann::json());
+        };
+        QVERIFY(!tensors_of(shown).empty());
+        QCOMPARE(tensors_of(shown).dump(), tensors_of(*wanted).dump());
+        // A view of weights has them from the reading itself; a probe's are read when the figure is written.
+        QCOMPARE(static_cast<bool>(shown.read_tensors), qobject_cast<PositionView*>(panel.view()) == nullptr);
         // The same drawing: SVG says every line of it. Provenance has times of day and seconds of work in it.
         FigureSpec ours = *wanted;
         ours.provenance_json = shown.provenance_json = "{}";
