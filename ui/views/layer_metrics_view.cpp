@@ -168,12 +168,8 @@ void LayerMetricsView::setSession(std::shared_ptr<const core::Session> session)
 void LayerMetricsView::compute()
 {
     if (!m_session || !m_session->model) return;
-    Wish wish{m_session->model, m_session->probe ? m_session->probe->options : core::ProbeOptions{},
-              m_session->display};
-    wish.probe.layer = 0;
-    wish.probe.stack.clear();
-    wish.probe.terms = false;
-    wish.probe.group_spread = false;
+    StacksWish wish = stacks_wish(*m_session);
+    wish.probe.layer = 0; // all of them
     if (wish == m_wish) {
         if (m_found && !m_runner.isRunning()) show(); // another layer or stack to mark
         return;

@@ -3,6 +3,7 @@
 
 #include "core/session/layer_metrics.h"
 #include "ui/views/position_view.h"
+#include "ui/views/stacks_wish.h"
 
 class QComboBox;
 class QProgressBar;
@@ -44,14 +45,6 @@ protected:
     [[nodiscard]] QString pictureLine() const override;
 
 private:
-    /// What the numbers depend on: the layer and stack that are looked at are not among it.
-    struct Wish {
-        std::shared_ptr<const core::OpenModel> model;
-        core::ProbeOptions probe;
-        core::DisplayOptions display;
-        bool operator==(const Wish&) const = default;
-    };
-
     [[nodiscard]] bool showsDistance() const;
     [[nodiscard]] const core::StackLayers* shownStack() const;
     void show();
@@ -59,8 +52,8 @@ private:
     void goToLayerAt(const QPointF& place);
 
     std::shared_ptr<const core::Session> m_session;
-    Wish m_wish; ///< of the run that goes on or ended last
-    Wish m_found_for;
+    StacksWish m_wish; ///< of the run that goes on or ended last
+    StacksWish m_found_for;
     std::shared_ptr<const core::LayerMetrics> m_found;
     QComboBox* m_shown;
     QProgressBar* m_progress;

@@ -145,11 +145,7 @@ void StackComparisonView::setSession(std::shared_ptr<const core::Session> sessio
 void StackComparisonView::compute()
 {
     if (!m_session || !m_session->model) return;
-    Wish wish{m_session->model, m_session->probe ? m_session->probe->options : core::ProbeOptions{},
-              m_session->display};
-    wish.probe.stack.clear();
-    wish.probe.terms = false;
-    wish.probe.group_spread = false;
+    const StacksWish wish = stacks_wish(*m_session);
     if (wish == m_wish) return;
     m_wish = wish;
     const auto& stacks = wish.model->architecture.stacks;

@@ -6,6 +6,7 @@
 #include "core/session/stack_maps.h"
 #include "ui/plot/color_scale.h"
 #include "ui/views/position_view.h"
+#include "ui/views/stacks_wish.h"
 
 class QComboBox;
 class QLabel;
@@ -46,20 +47,13 @@ protected:
     [[nodiscard]] QString pictureLine() const override;
 
 private:
-    struct Wish {
-        std::shared_ptr<const core::OpenModel> model;
-        core::ProbeOptions probe;
-        core::DisplayOptions display;
-        bool operator==(const Wish&) const = default;
-    };
-
     void show();
     [[nodiscard]] MapMeaning meaning() const;
     void takeScale();
     [[nodiscard]] QString numbersHtml() const;
 
     std::shared_ptr<const core::Session> m_session;
-    Wish m_wish;
+    StacksWish m_wish;
     std::shared_ptr<const core::StackMaps> m_found;
     /// By MapMeaning, as in the heatmap: what suits logits darkens all but the largest probabilities.
     std::array<ScaleKind, 3> m_scales{default_colors(MapMeaning::magnitude).kind,
