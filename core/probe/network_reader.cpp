@@ -72,9 +72,8 @@ public:
         } else {
             out.weight = whole(names.weight);
             if (fault) return {};
-            const std::int64_t first = out.weight.dim(0);
-            out.weight =
-                reshaped(std::move(out.weight), static_cast<std::int64_t>(out.weight.size()) / first);
+            const auto columns = static_cast<std::int64_t>(out.weight.size()) / out.weight.dim(0);
+            out.weight = reshaped(std::move(out.weight), columns);
             if (names.transposed) out.weight = transposed(out.weight, names.outputs);
         }
         out.bias = whole(names.bias);
