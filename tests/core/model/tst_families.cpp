@@ -272,6 +272,7 @@ private Q_SLOTS:
         const NpyArray logits = read_array(place / "golden" / file.toStdString());
         const auto probe =
             run_identical_word_probe(**model, options_for(place, golden, logits.shape.back()), {});
+        if (!probe && !load_engine()) QSKIP("the engine is not built");
         QVERIFY(probe);
         const auto L = static_cast<std::size_t>(probe->length);
         const auto values = std::as_const(probe->attention_probabilities).values();
@@ -303,6 +304,7 @@ private Q_SLOTS:
             std::vector<int> layers;
             for (int layer = 0; layer < (deeper ? stack.layers_present : 1); ++layer) layers.push_back(layer);
             const auto probes = run_identical_word_probe(**model, options, layers, {});
+            if (!probes && !load_engine()) QSKIP("the engine is not built");
             QVERIFY2(probes, probes ? "" : describe(probes.error()).c_str());
             const auto L = static_cast<std::size_t>(options.length);
             // A class token differs from patches: what is flat is theirs.
