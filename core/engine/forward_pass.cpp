@@ -198,7 +198,7 @@ struct DeviceLinear {
     [[nodiscard]] bool defined() const { return weight.defined(); }
     [[nodiscard]] at::Tensor operator()(const at::Tensor& input) const
     {
-        if (!has_own_kernels(input))
+        if (!has_own_kernels(input) || blas_is_quick())
             return bias.defined() ? at::linear(input, weight, bias) : at::linear(input, weight);
         const at::Tensor rows = input.contiguous();
         std::vector<std::int64_t> shape = rows.sizes().vec();

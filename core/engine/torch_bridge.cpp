@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
 
@@ -67,6 +69,23 @@ void set_torch_threads(std::size_t threads)
     using SetThreads = void (*)(int);
     if (const auto set = reinterpret_cast<SetThreads>(::dlsym(RTLD_DEFAULT, "openblas_set_num_threads")))
         set(count);
+}
+
+bool blas_is_quick()
+{
+    static const bool quick = [] {
+        if (at::hasMKL()) return true;
+#if defined(__x86_64__)
+        using CoreName = const char* (*)();
+        const auto core_name = reinterpret_cast<CoreName>(::dlsym(RTLD_DEFAULT, "openblas_get_corename"));
+        const char* name = core_name != nullptr ? core_name() : nullptr;
+        if (name == nullptr || __builtin_cpu_supports("avx512f") == 0) return false;
+        for (const std::string_view wide : {"SkylakeX", "Cooperlake", "SapphireRapids", "Sapphirerapids"})
+            if (wide == name) return true;
+#endif
+        return false;
+    }();
+    return quick;
 }
 
 } // namespace posiscope::core

@@ -49,6 +49,10 @@ Result<T> without_exceptions(std::string_view where, const std::function<Result<
     }
 }
 
+/// Whether LibTorch's BLAS makes full use of the processor on one thread: MKL, or OpenBLAS with kernels for AVX-512
+/// where the processor has that. Else core's own kernels are quicker there.
+bool blas_is_quick();
+
 /// Threads that LibTorch and the BLAS under it use from now on in this thread.
 void set_torch_threads(std::size_t threads);
 

@@ -37,6 +37,18 @@ bool processor_has_avx2()
 #endif
 }
 
+/// The widest kernels of old OpenBLAS releases that the processor can run.
+const char* widest_kernels()
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+        __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+        __builtin_cpu_supports("avx512cd") != 0)
+        return "SkylakeX";
+#endif
+    return "Haswell";
+}
+
 /// OpenBLAS reads OPENBLAS_CORETYPE once, as it is loaded. An OpenBLAS older than the processor falls back to kernels
 /// without AVX2, at a quarter of the speed (0.3.21 on newer Intel processors); one that knows the processor is left
 /// alone. Which of the two it is, is asked of the library itself: it is loaded, read and unloaded, which costs
@@ -55,7 +67,7 @@ void choose_blas_kernels()
             falls_back = core != nullptr && !kernels_use_avx2(core);
         }
         ::dlclose(blas);
-        if (falls_back) ::setenv(variable, "Haswell", 0);
+        if (falls_back) ::setenv(variable, widest_kernels(), 0);
         return;
     }
 }
