@@ -151,9 +151,7 @@ void translate_gguf(TensorFile& file)
         return at != root.end() && at->is_number_integer() ? at->get<std::int64_t>() : fallback;
     };
     // T5 v1.0 has one matrix in the place of a gate and its partner.
-    const bool gated = std::any_of(file.tensors.begin(), file.tensors.end(), [](const TensorInfo& info) {
-        return info.name.find(".ffn_gate.") != std::string::npos;
-    });
+    const bool gated = root.value("feed_forward_proj", std::string()) != "relu";
     const std::int64_t heads = count("num_attention_heads", 0),
                        key_heads = count("num_key_value_heads", heads);
     for (TensorInfo& info : file.tensors) {

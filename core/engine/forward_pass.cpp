@@ -159,19 +159,26 @@ std::size_t as_size(std::int64_t n)
     return static_cast<std::size_t>(n);
 }
 
+/// c = a times b for every word and head by one of core's kernels; in each, neighbours of the last axis lie side by side.
+void multiply_each(decltype(KernelSet::multiply_nt) multiply, const at::Tensor& a, const at::Tensor& b,
+                   const at::Tensor& c)
+{
+    const auto part = [](const at::Tensor& of, std::int64_t word, std::int64_t head) {
+        return of.data_ptr<float>() + word * of.stride(0) + head * of.stride(1);
+    };
+    for (std::int64_t word = 0; word < c.size(0); ++word)
+        for (std::int64_t head = 0; head < c.size(1); ++head)
+            multiply(as_size(c.size(2)), as_size(c.size(3)), as_size(a.size(3)), part(a, word, head),
+                     as_size(a.stride(2)), part(b, word, head), as_size(b.stride(2)), part(c, word, head),
+                     as_size(c.stride(2)));
+}
+
 /// a [count, heads, m, k] times b [count, heads, n, k] transposed.
 at::Tensor products(const at::Tensor& a, const at::Tensor& b)
 {
     if (!has_own_kernels(a) || a.stride(3) != 1 || b.stride(3) != 1) return at::matmul(a, b.transpose(2, 3));
-    const std::int64_t m = a.size(2), n = b.size(2);
-    at::Tensor c = at::empty({a.size(0), a.size(1), m, n}, a.options());
-    for (std::int64_t word = 0; word < a.size(0); ++word)
-        for (std::int64_t head = 0; head < a.size(1); ++head)
-            kernels().multiply_nt(
-                as_size(m), as_size(n), as_size(a.size(3)),
-                a.data_ptr<float>() + word * a.stride(0) + head * a.stride(1), as_size(a.stride(2)),
-                b.data_ptr<float>() + word * b.stride(0) + head * b.stride(1), as_size(b.stride(2)),
-                c.data_ptr<float>() + word * c.stride(0) + head * c.stride(1), as_size(n));
+    const at::Tensor c = at::empty({a.size(0), a.size(1), a.size(2), b.size(2)}, a.options());
+    multiply_each(kernels().multiply_nt, a, b, c);
     return c;
 }
 
@@ -179,15 +186,8 @@ at::Tensor products(const at::Tensor& a, const at::Tensor& b)
 at::Tensor mixtures(const at::Tensor& a, const at::Tensor& b)
 {
     if (!has_own_kernels(a) || a.stride(3) != 1 || b.stride(3) != 1) return at::matmul(a, b);
-    const std::int64_t m = a.size(2), n = b.size(3);
-    at::Tensor c = at::empty({a.size(0), m, a.size(1), n}, a.options()).transpose(1, 2);
-    for (std::int64_t word = 0; word < a.size(0); ++word)
-        for (std::int64_t head = 0; head < a.size(1); ++head)
-            kernels().multiply_nn(
-                as_size(m), as_size(n), as_size(a.size(3)),
-                a.data_ptr<float>() + word * a.stride(0) + head * a.stride(1), as_size(a.stride(2)),
-                b.data_ptr<float>() + word * b.stride(0) + head * b.stride(1), as_size(b.stride(2)),
-                c.data_ptr<float>() + word * c.stride(0) + head * c.stride(1), as_size(c.stride(2)));
+    const at::Tensor c = at::empty({a.size(0), a.size(2), a.size(1), b.size(3)}, a.options()).transpose(1, 2);
+    multiply_each(kernels().multiply_nn, a, b, c);
     return c;
 }
 

@@ -12,9 +12,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
 
-#include <dlfcn.h>
-
 #include "core/base/text.h"
+#include "core/model/engine_library.h"
 
 namespace posiscope::core {
 namespace {
@@ -67,8 +66,7 @@ void set_torch_threads(std::size_t threads)
     at::set_num_threads(count);
     // OpenBLAS on its own threads is not reached by LibTorch's setting.
     using SetThreads = void (*)(int);
-    if (const auto set = reinterpret_cast<SetThreads>(::dlsym(RTLD_DEFAULT, "openblas_set_num_threads")))
-        set(count);
+    if (const auto set = loaded_function<SetThreads>("openblas_set_num_threads")) set(count);
 }
 
 bool blas_is_quick()
@@ -76,12 +74,9 @@ bool blas_is_quick()
     static const bool quick = [] {
         if (at::hasMKL()) return true;
 #if defined(__x86_64__)
-        using CoreName = const char* (*)();
-        const auto core_name = reinterpret_cast<CoreName>(::dlsym(RTLD_DEFAULT, "openblas_get_corename"));
+        const auto core_name = loaded_function<const char* (*)()>("openblas_get_corename");
         const char* name = core_name != nullptr ? core_name() : nullptr;
-        if (name == nullptr || __builtin_cpu_supports("avx512f") == 0) return false;
-        for (const std::string_view wide : {"SkylakeX", "Cooperlake", "SapphireRapids", "Sapphirerapids"})
-            if (wide == name) return true;
+        if (name != nullptr && __builtin_cpu_supports("avx512f") != 0) return kernels_use_avx512(name);
 #endif
         return false;
     }();

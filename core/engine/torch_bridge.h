@@ -10,6 +10,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
 
+#include <dlfcn.h>
+
 #include "core/base/result.h"
 #include "core/tensor/host_tensor.h"
 
@@ -47,6 +49,13 @@ Result<T> without_exceptions(std::string_view where, const std::function<Result<
     } catch (...) {
         return Error{ErrorCode::internal, {}, {}};
     }
+}
+
+/// A function of a library that LibTorch brought along, or null.
+template <class Function>
+Function loaded_function(const char* name)
+{
+    return reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, name));
 }
 
 /// Whether LibTorch's BLAS makes full use of the processor on one thread: MKL, or OpenBLAS with kernels for AVX-512

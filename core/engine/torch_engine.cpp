@@ -27,13 +27,6 @@
 namespace posiscope::core {
 namespace {
 
-/// A function of a library that LibTorch brought along, or null.
-template <class Function>
-Function loaded_function(const char* name)
-{
-    return reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, name));
-}
-
 /// "2024.2" of "Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 20240605 for ...".
 std::string mkl_version()
 {

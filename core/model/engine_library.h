@@ -40,5 +40,7 @@ Result<Engine*> open_engine_library(const std::vector<std::filesystem::path>& fo
 /// Whether a BLAS with these kernels ("Prescott", "Haswell") uses AVX2. OpenBLAS falls back to kernels of very old
 /// processors where it does not know the one it runs on.
 bool kernels_use_avx2(std::string_view openblas_core);
+/// The same for AVX-512.
+bool kernels_use_avx512(std::string_view openblas_core);
 
 } // namespace posiscope::core

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/engine.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <mutex>
+#include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -35,6 +38,17 @@ bool processor_has_avx2()
 #else
     return false;
 #endif
+}
+
+/// Whether `name` is among `names`, whatever the case of its letters.
+bool is_one_of(std::string_view name, std::span<const std::string_view> names)
+{
+    const auto same_letter = [](char a, char b) {
+        return (static_cast<unsigned char>(a) | 0x20u) == (static_cast<unsigned char>(b) | 0x20u);
+    };
+    return std::any_of(names.begin(), names.end(), [&](std::string_view one) {
+        return std::equal(name.begin(), name.end(), one.begin(), one.end(), same_letter);
+    });
 }
 
 /// The widest kernels of old OpenBLAS releases that the processor can run.
@@ -98,17 +112,14 @@ std::vector<std::filesystem::path> engine_library_folders()
 
 bool kernels_use_avx2(std::string_view openblas_core)
 {
-    constexpr std::array<std::string_view, 6> with_avx2{
-        "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids", "Excavator"};
-    for (const std::string_view name : with_avx2) {
-        if (name.size() != openblas_core.size()) continue;
-        bool same = true;
-        for (std::size_t n = 0; n < name.size(); ++n)
-            same = same && (static_cast<unsigned char>(name[n]) | 0x20u) ==
-                               (static_cast<unsigned char>(openblas_core[n]) | 0x20u);
-        if (same) return true;
-    }
-    return false;
+    constexpr std::array<std::string_view, 3> others{"Haswell", "Zen", "Excavator"};
+    return is_one_of(openblas_core, others) || kernels_use_avx512(openblas_core);
+}
+
+bool kernels_use_avx512(std::string_view openblas_core)
+{
+    constexpr std::array<std::string_view, 3> with_avx512{"SkylakeX", "Cooperlake", "Sapphirerapids"};
+    return is_one_of(openblas_core, with_avx512);
 }
 
 Result<Engine*> open_engine_library(const std::vector<std::filesystem::path>& folders)

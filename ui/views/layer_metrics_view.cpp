@@ -26,7 +26,6 @@ namespace {
 
 constexpr const char* distance_id = "distance";
 constexpr const char* ratio_id = "distance_ratio";
-constexpr double hue_of_second_stack = 0.08;
 
 } // namespace
 
@@ -46,11 +45,8 @@ ChartContent layer_metric_chart(const core::LayerMetrics& found, std::size_t met
         series.y = stack.values[metric];
         series.points = true;
         series.width = 1.4;
-        if (s > 0) {
-            series.color = SeriesColor::distinct;
-            series.hue = hue_of_second_stack;
-            series.hollow = true; // told apart without colour too
-        }
+        color_stack(series, s);
+        series.hollow = s > 0; // told apart without colour too
         chart.series.push_back(std::move(series));
     }
     return chart;
@@ -84,7 +80,7 @@ ChartContent layer_distance_chart(const core::StackLayers& stack, bool ratio)
 }
 
 LayerMetricsView::LayerMetricsView(QWidget* parent)
-    : PositionView(parent), m_shown(new CompactBox(this)), m_progress(new QProgressBar(this)),
+    : StacksView(parent), m_shown(new CompactBox(this)), m_progress(new QProgressBar(this)),
       m_stop(new QToolButton(this)), m_plot(new ChartPlot(this))
 {
     for (const core::Metric& metric : core::metric_list()) {
@@ -158,17 +154,10 @@ const core::StackLayers* LayerMetricsView::shownStack() const
     return &m_found->stacks.front();
 }
 
-void LayerMetricsView::setSession(std::shared_ptr<const core::Session> session)
-{
-    m_session = std::move(session);
-    PositionView::setSession(m_session); // starts what is missing where the model, stack or layer changed
-    compute();                           // or the words, or what is looked at
-}
-
 void LayerMetricsView::compute()
 {
-    if (!m_session || !m_session->model) return;
-    StacksWish wish = stacks_wish(*m_session);
+    StacksWish wish = sessionWish();
+    if (!wish.model) return;
     wish.probe.layer = 0; // all of them
     if (wish == m_wish) {
         if (m_found && !m_runner.isRunning()) show(); // another layer or stack to mark
@@ -279,20 +268,9 @@ QString LayerMetricsView::contextLine() const
         parts += stacks.join(tr(" and "));
         parts += quantity_label(m_found->display.quantity);
     }
-    const int head = m_found->display.head;
-    parts += head == core::mean_of_heads ? tr("mean of heads") : tr("head %1").arg(head);
-    const core::StackLayers* shown = shownStack();
-    parts += tr("%1 words").arg(shown->words);
-    parts += QStringLiteral("L %1").arg(shown->length);
-    if (m_found->display.positions == core::PositionChoice::without_first)
-        parts += positions_label(m_found->display.positions);
+    parts += settingsParts(m_found->display, shownStack()->words, shownStack()->length);
     for (const std::string& note : m_found->notes) parts += to_qstring(note);
     return parts.join(QStringLiteral(" \u00B7 "));
-}
-
-QString LayerMetricsView::pictureLine() const
-{
-    return {};
 }
 
 FigureSpec LayerMetricsView::figure() const

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "core/session/layer_metrics.h"
-#include "ui/views/position_view.h"
-#include "ui/views/stacks_wish.h"
+#include "ui/views/stacks_view.h"
 
 class QComboBox;
 class QProgressBar;
@@ -21,13 +20,12 @@ ChartContent layer_distance_chart(const core::StackLayers& stack, bool ratio);
 
 /// Each property metric against the layer, for all stacks of the model, and how far each query looks, layer by layer.
 /// The whole network runs, so the old picture stays while the new one is computed, with progress and a way to stop.
-class LayerMetricsView : public PositionView {
+class LayerMetricsView : public StacksView {
     Q_OBJECT
 
 public:
     explicit LayerMetricsView(QWidget* parent = nullptr);
 
-    void setSession(std::shared_ptr<const core::Session> session) override;
     [[nodiscard]] QString contextLine() const override;
     [[nodiscard]] FigureSpec figure() const override;
     [[nodiscard]] QVariantMap choices() const override;
@@ -40,9 +38,7 @@ public:
 
 protected:
     void compute() override;
-    void forgetWish() override { m_wish = {}; }
     void showCursor() override;
-    [[nodiscard]] QString pictureLine() const override;
 
 private:
     [[nodiscard]] bool showsDistance() const;
@@ -51,8 +47,6 @@ private:
     void showWork();
     void goToLayerAt(const QPointF& place);
 
-    std::shared_ptr<const core::Session> m_session;
-    StacksWish m_wish; ///< of the run that goes on or ended last
     StacksWish m_found_for;
     std::shared_ptr<const core::LayerMetrics> m_found;
     QComboBox* m_shown;

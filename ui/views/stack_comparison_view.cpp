@@ -30,7 +30,6 @@ namespace {
 
 enum Shown { maps_and_numbers, distance, distance_ratio };
 
-constexpr double hue_of_second_stack = 0.08;
 /// What the paper compares encoders and decoders by, as far as it is a metric of the table.
 constexpr std::array compared_metrics{"first_position_extra", "direction_balance",
                                       "translation_invariance_violation", "monotonicity_violation_local",
@@ -58,17 +57,14 @@ ChartContent stack_distance_chart(const core::StackMaps& found, bool ratio)
         for (std::size_t i = 0; i < series.x.size(); ++i)
             series.x[i] = static_cast<double>(found.stacks[s].map.first_position + i);
         series.width = 1.4;
-        if (s > 0) {
-            series.color = SeriesColor::distinct;
-            series.hue = hue_of_second_stack;
-        }
+        color_stack(series, s);
         chart.series.push_back(std::move(series));
     }
     return chart;
 }
 
 StackComparisonView::StackComparisonView(QWidget* parent)
-    : PositionView(parent), m_shown(new CompactBox(this)), m_scale(new CompactBox(this)),
+    : StacksView(parent), m_shown(new CompactBox(this)), m_scale(new CompactBox(this)),
       m_pair(new QWidget(this)), m_names{new QLabel(m_pair), new QLabel(m_pair)},
       m_maps{new HeatmapPlot(m_pair), new HeatmapPlot(m_pair)}, m_distance(new ChartPlot(this)),
       m_numbers(new QLabel(m_pair))
@@ -135,17 +131,10 @@ StackComparisonView::StackComparisonView(QWidget* parent)
     });
 }
 
-void StackComparisonView::setSession(std::shared_ptr<const core::Session> session)
-{
-    m_session = std::move(session);
-    PositionView::setSession(m_session);
-    compute();
-}
-
 void StackComparisonView::compute()
 {
-    if (!m_session || !m_session->model) return;
-    const StacksWish wish = stacks_wish(*m_session);
+    const StacksWish wish = sessionWish();
+    if (!wish.model) return;
     if (wish == m_wish) return;
     m_wish = wish;
     const auto& stacks = wish.model->architecture.stacks;
@@ -273,18 +262,9 @@ QString StackComparisonView::contextLine() const
     for (const core::StackMap& stack : m_found->stacks) parts += stack_name(stack);
     parts += m_shown->currentIndex() == maps_and_numbers ? quantity_label(m_found->display.quantity)
                                                          : quantity_label(core::Quantity::probabilities);
-    const int head = m_found->display.head;
-    parts += head == core::mean_of_heads ? tr("mean of heads") : tr("head %1").arg(head);
-    parts += tr("%1 words").arg(m_found->stacks.front().words);
-    parts += QStringLiteral("L %1").arg(m_found->stacks.front().length);
-    if (m_found->display.positions == core::PositionChoice::without_first)
-        parts += positions_label(m_found->display.positions);
+    const core::StackMap& first = m_found->stacks.front();
+    parts += settingsParts(m_found->display, first.words, first.length);
     return parts.join(QStringLiteral(" \u00B7 "));
-}
-
-QString StackComparisonView::pictureLine() const
-{
-    return {};
 }
 
 FigureSpec StackComparisonView::figure() const

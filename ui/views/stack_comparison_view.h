@@ -5,8 +5,7 @@
 
 #include "core/session/stack_maps.h"
 #include "ui/plot/color_scale.h"
-#include "ui/views/position_view.h"
-#include "ui/views/stacks_wish.h"
+#include "ui/views/stacks_view.h"
 
 class QComboBox;
 class QLabel;
@@ -22,13 +21,12 @@ ChartContent stack_distance_chart(const core::StackMaps& found, bool ratio);
 
 /// The two stacks of a model side by side: their maps on one colour scale, how far each query looks, and the numbers
 /// that tell a decoder from an encoder.
-class StackComparisonView : public PositionView {
+class StackComparisonView : public StacksView {
     Q_OBJECT
 
 public:
     explicit StackComparisonView(QWidget* parent = nullptr);
 
-    void setSession(std::shared_ptr<const core::Session> session) override;
     [[nodiscard]] QString contextLine() const override;
     [[nodiscard]] FigureSpec figure() const override;
     [[nodiscard]] QVariantMap choices() const override;
@@ -42,9 +40,7 @@ public:
 
 protected:
     void compute() override;
-    void forgetWish() override { m_wish = {}; }
     void showCursor() override;
-    [[nodiscard]] QString pictureLine() const override;
 
 private:
     void show();
@@ -52,8 +48,6 @@ private:
     void takeScale();
     [[nodiscard]] QString numbersHtml() const;
 
-    std::shared_ptr<const core::Session> m_session;
-    StacksWish m_wish;
     std::shared_ptr<const core::StackMaps> m_found;
     /// By MapMeaning, as in the heatmap: what suits logits darkens all but the largest probabilities.
     std::array<ScaleKind, 3> m_scales{default_colors(MapMeaning::magnitude).kind,

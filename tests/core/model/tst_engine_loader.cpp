@@ -71,6 +71,12 @@ private Q_SLOTS:
             QVERIFY2(kernels_use_avx2(name), name);
         for (const char* name : {"Prescott", "Barcelona", "Nehalem", "Sandybridge", ""})
             QVERIFY2(!kernels_use_avx2(name), name);
+        for (const char* name : {"SkylakeX", "SKYLAKEX", "Cooperlake", "SapphireRapids"}) {
+            QVERIFY2(kernels_use_avx512(name), name);
+            QVERIFY2(kernels_use_avx2(name), name);
+        }
+        for (const char* name : {"Haswell", "Zen", "Skylake", "Prescott", ""})
+            QVERIFY2(!kernels_use_avx512(name), name);
     }
 
     void an_installed_engine_takes_the_librarys_place()

@@ -17,6 +17,7 @@
 
 #include "core/metrics/metric_list.h"
 #include "core/probe/identical_word_probe.h"
+#include "tests/support/shown_view.h"
 #include "ui/figure/figure_writer.h"
 #include "ui/plot/chart_plot.h"
 #include "ui/plot/heatmap_plot.h"
@@ -44,24 +45,8 @@ std::shared_ptr<const core::Session> session_of(const std::string& name, int lay
     return session;
 }
 
-template <class View>
-void wait_for(const View& view)
-{
-    for (int k = 0; k < 1500 && view.isBusy(); ++k) QTest::qWait(20);
-    QTest::qWait(20);
-}
-
-template <class View>
-std::unique_ptr<View> shown(const std::shared_ptr<const core::Session>& session, SharedCursor& cursor)
-{
-    auto view = std::make_unique<View>();
-    view->setSharedCursor(&cursor);
-    view->resize(700, 420);
-    static_cast<QWidget*>(view.get())->show();
-    view->setSession(session);
-    wait_for(*view);
-    return view;
-}
+using test::wait_for;
+using test::written;
 
 std::size_t metric_index(std::string_view id)
 {
@@ -69,15 +54,6 @@ std::size_t metric_index(std::string_view id)
     return static_cast<std::size_t>(
         std::find_if(list.begin(), list.end(), [&](const core::Metric& m) { return m.id == id; }) -
         list.begin());
-}
-
-QString written(const PositionView& view, const char* extension)
-{
-    QTemporaryDir folder;
-    const QString path = folder.filePath(QStringLiteral("figure.") + QLatin1String(extension));
-    const auto done = write_figure(view.figure(), {}, path);
-    if (!done) return QString::fromStdString(done.error().message);
-    return QFile(path).size() > 500 ? QString() : QStringLiteral("an empty file");
 }
 
 } // namespace
@@ -89,7 +65,7 @@ private Q_SLOTS:
     void a_metric_against_the_layer()
     {
         SharedCursor cursor;
-        const auto view = shown<LayerMetricsView>(session_of("t5"), cursor);
+        const auto view = test::shown_view<LayerMetricsView>(session_of("t5"), cursor);
         QVERIFY2(view->canExport(), qPrintable(view->message()));
         const std::size_t metric = metric_index("symmetry_violation");
         view->shownBox()->setCurrentIndex(static_cast<int>(metric));
@@ -114,7 +90,7 @@ private Q_SLOTS:
     void a_click_goes_to_the_layer()
     {
         SharedCursor cursor;
-        const auto view = shown<LayerMetricsView>(session_of("t5"), cursor);
+        const auto view = test::shown_view<LayerMetricsView>(session_of("t5"), cursor);
         view->shownBox()->setCurrentIndex(static_cast<int>(metric_index("monotonicity_violation_all")));
         view->plot()->grab();
         QSignalSpy chosen(view.get(), &AnalysisView::layerChosen);
@@ -133,7 +109,7 @@ private Q_SLOTS:
     void distance_by_query_is_a_curve_for_each_layer()
     {
         SharedCursor cursor;
-        const auto view = shown<LayerMetricsView>(session_of("gpt2"), cursor);
+        const auto view = test::shown_view<LayerMetricsView>(session_of("gpt2"), cursor);
         QVERIFY2(view->canExport(), qPrintable(view->message()));
         view->shownBox()->setCurrentIndex(view->shownBox()->findData(QStringLiteral("distance_ratio")));
         const ChartContent& chart = view->plot()->chart();
@@ -158,7 +134,7 @@ private Q_SLOTS:
     void another_length_is_computed_and_the_newest_wish_wins()
     {
         SharedCursor cursor;
-        const auto view = shown<LayerMetricsView>(session_of("t5"), cursor);
+        const auto view = test::shown_view<LayerMetricsView>(session_of("t5"), cursor);
         view->setSession(session_of("t5", 0, {}, 12));
         view->setSession(session_of("t5", 0, {}, 7));
         wait_for(*view);
@@ -168,7 +144,7 @@ private Q_SLOTS:
     void stopped_work_leaves_the_old_picture_and_can_go_on()
     {
         SharedCursor cursor;
-        const auto view = shown<LayerMetricsView>(session_of("bert"), cursor);
+        const auto view = test::shown_view<LayerMetricsView>(session_of("bert"), cursor);
         QVERIFY(view->stopButton()->isHidden());
         view->setSession(session_of("bert", 0, {}, 13));
         QVERIFY(view->isBusy());
@@ -188,7 +164,7 @@ private Q_SLOTS:
     void stacks_side_by_side()
     {
         SharedCursor cursor;
-        const auto view = shown<StackComparisonView>(session_of("marian"), cursor);
+        const auto view = test::shown_view<StackComparisonView>(session_of("marian"), cursor);
         QVERIFY2(view->canExport(), qPrintable(view->message()));
         QVERIFY(view->map(0)->colorScale() == view->map(1)->colorScale());
         QCOMPARE(view->map(0)->map().length, std::size_t{9});
@@ -212,7 +188,7 @@ private Q_SLOTS:
         SharedCursor cursor;
         auto session = std::make_shared<core::Session>(*session_of("marian"));
         session->display.quantity = core::Quantity::probabilities;
-        const auto view = shown<StackComparisonView>(session, cursor);
+        const auto view = test::shown_view<StackComparisonView>(session, cursor);
         QVERIFY2(view->canExport(), qPrintable(view->message()));
         QCOMPARE(view->scaleBox()->currentData().toString(), QStringLiteral("percentile"));
         QCOMPARE(view->map(0)->colorScale().kind, ScaleKind::percentile);
@@ -268,8 +244,8 @@ private Q_SLOTS:
     void the_record_has_the_tensors_that_were_read()
     {
         SharedCursor cursor;
-        const auto layers = shown<LayerMetricsView>(session_of("marian"), cursor);
-        const auto stacks = shown<StackComparisonView>(session_of("marian"), cursor);
+        const auto layers = test::shown_view<LayerMetricsView>(session_of("marian"), cursor);
+        const auto stacks = test::shown_view<StackComparisonView>(session_of("marian"), cursor);
         for (const PositionView* view :
              std::initializer_list<const PositionView*>{layers.get(), stacks.get()}) {
             QVERIFY2(view->canExport(), qPrintable(view->message()));
@@ -291,7 +267,7 @@ private Q_SLOTS:
     void one_stack_is_said_to_be_one()
     {
         SharedCursor cursor;
-        const auto view = shown<StackComparisonView>(session_of("bert"), cursor);
+        const auto view = test::shown_view<StackComparisonView>(session_of("bert"), cursor);
         QVERIFY(!view->canExport());
         QVERIFY2(view->message().contains(QLatin1String("has one stack, the encoder")),
                  qPrintable(view->message()));

@@ -24,6 +24,7 @@
 
 #include "core/metrics/map_report.h"
 #include "core/probe/identical_word_probe.h"
+#include "tests/support/shown_view.h"
 #include "ui/choice_command.h"
 #include "ui/figure/figure_command.h"
 #include "ui/figure/figure_provenance.h"
@@ -56,24 +57,10 @@ std::shared_ptr<const core::Session> session_of(const std::string& name)
 template <class View>
 std::unique_ptr<View> shown(const std::string& name, SharedCursor& cursor)
 {
-    auto view = std::make_unique<View>();
-    view->setSharedCursor(&cursor);
-    view->resize(700, 420);
-    static_cast<QWidget*>(view.get())->show();
-    view->setSession(session_of(name));
-    for (int k = 0; k < 600 && view->isBusy(); ++k) QTest::qWait(20);
-    QTest::qWait(20);
-    return view;
+    return test::shown_view<View>(session_of(name), cursor);
 }
 
-QString written(const PositionView& view, const char* extension)
-{
-    QTemporaryDir folder;
-    const QString path = folder.filePath(QStringLiteral("figure.") + QLatin1String(extension));
-    const auto done = write_figure(view.figure(), {}, path);
-    if (!done) return QString::fromStdString(done.error().message);
-    return QFile(path).size() > 500 ? QString() : QStringLiteral("an empty file");
-}
+using test::written;
 
 } // namespace
 
