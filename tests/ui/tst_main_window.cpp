@@ -26,6 +26,7 @@
 #include <cmath>
 #include <memory>
 
+#include "tests/support/own_settings.h"
 #include "ui/analysis_controller.h"
 #include "ui/convert.h"
 #include "ui/main_window.h"
@@ -106,10 +107,7 @@ private Q_SLOTS:
     void initTestCase()
     {
         QVERIFY(m_folder.isValid());
-        QCoreApplication::setOrganizationName(QStringLiteral("PosiscopeTest"));
-        QCoreApplication::setApplicationName(QStringLiteral("PosiscopeTest"));
-        QSettings::setDefaultFormat(QSettings::IniFormat);
-        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_folder.path());
+        posiscope::test::keep_settings_in(m_folder);
     }
 
     void init() { QSettings().clear(); }

@@ -14,6 +14,7 @@
 
 #include "tests/support/checkpoint_builder.h"
 #include "tests/support/range_server.h"
+#include "tests/support/own_settings.h"
 #include "ui/analysis_controller.h"
 #include "ui/dialogs/hub_picker_dialog.h"
 #include "ui/main_window.h"
@@ -91,10 +92,7 @@ private Q_SLOTS:
     void initTestCase()
     {
         QVERIFY(m_folder.isValid());
-        QCoreApplication::setOrganizationName(QStringLiteral("PosiscopeTest"));
-        QCoreApplication::setApplicationName(QStringLiteral("PosiscopeTest"));
-        QSettings::setDefaultFormat(QSettings::IniFormat);
-        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_folder.path());
+        posiscope::test::keep_settings_in(m_folder);
         qunsetenv("HF_HUB_OFFLINE");
         qunsetenv("HF_TOKEN");
     }

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <thread>
 
+#include "tests/support/figure_specs.h"
 #include "tests/support/pdf_images.h"
 #include "tests/support/plot_maps.h"
 #include "tests/support/recording_canvas.h"
@@ -24,6 +25,7 @@
 using namespace posiscope::ui;
 using posiscope::core::PositionMap;
 using posiscope::test::corner_board;
+using posiscope::test::heatmap_spec;
 using posiscope::test::map_of;
 using posiscope::test::pdf_images;
 using posiscope::test::PdfImage;
@@ -35,13 +37,7 @@ constexpr double points_per_mm = 72.0 / 25.4;
 
 FigureSpec spec_of(const PositionMap& map, ScaleKind kind = ScaleKind::linear)
 {
-    FigureSpec spec;
-    HeatmapContent content;
-    content.map = map;
-    content.scale = make_color_scale(map, ColorMapId::viridis, kind);
-    content.quantity_label = QStringLiteral("attention probability");
-    spec.content = content;
-    return spec;
+    return heatmap_spec(map, kind, QStringLiteral("attention probability"));
 }
 
 FigureSpec picture_spec(QImage image)

@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/figure_specs.h"
 #include "tests/support/pdf_images.h"
 #include "tests/support/plot_maps.h"
 #include "tests/support/recording_canvas.h"
@@ -23,6 +24,7 @@ using namespace posiscope::ui;
 using posiscope::core::ErrorCode;
 using posiscope::core::PositionMap;
 using posiscope::test::corner_board;
+using posiscope::test::heatmap_spec;
 using posiscope::test::pdf_images;
 using posiscope::test::PdfImage;
 using posiscope::test::RecordingCanvas;
@@ -33,12 +35,7 @@ constexpr double points_per_mm = 72.0 / 25.4;
 
 FigureSpec spec_of(const PositionMap& map, ScaleKind kind = ScaleKind::linear)
 {
-    FigureSpec spec;
-    HeatmapContent content;
-    content.map = map;
-    content.scale = make_color_scale(map, ColorMapId::viridis, kind);
-    content.quantity_label = QStringLiteral("attention logit");
-    spec.content = content;
+    FigureSpec spec = heatmap_spec(map, kind, QStringLiteral("attention logit"));
     spec.title = QStringLiteral("Model <b> & layer 0");
     spec.provenance_json = R"({"program":"Posiscope","checkpoint":{"name":"M\u00fcller & <Co>"},"seed":7})";
     return spec;
@@ -327,13 +324,7 @@ private Q_SLOTS:
 
     void everything_stays_on_the_page_data()
     {
-        QTest::addColumn<double>("width");
-        QTest::addColumn<double>("height");
-        QTest::addColumn<double>("font");
-        QTest::newRow("one column") << 84.0 << 0.0 << 8.0;
-        QTest::newRow("two columns") << 174.0 << 0.0 << 8.0;
-        QTest::newRow("slide") << 254.0 << 142.875 << 14.0;
-        QTest::newRow("low") << 120.0 << 40.0 << 8.0;
+        posiscope::test::add_page_sizes();
         QTest::newRow("small") << 40.0 << 0.0 << 6.0;
         QTest::newRow("large type") << 84.0 << 0.0 << 12.0;
     }

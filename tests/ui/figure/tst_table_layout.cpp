@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tests/support/figure_specs.h"
 #include "tests/support/recording_canvas.h"
 #include "ui/figure/figure_layout.h"
 #include "ui/figure/figure_writer.h"
@@ -40,13 +41,7 @@ class TestTableLayout : public QObject {
 private Q_SLOTS:
     void everything_is_on_the_page_and_apart_data()
     {
-        QTest::addColumn<double>("width");
-        QTest::addColumn<double>("height");
-        QTest::addColumn<double>("font");
-        QTest::newRow("one column") << 84.0 << 0.0 << 8.0;
-        QTest::newRow("two columns") << 174.0 << 0.0 << 8.0;
-        QTest::newRow("slide") << 254.0 << 142.875 << 14.0;
-        QTest::newRow("low") << 120.0 << 40.0 << 8.0;
+        posiscope::test::add_page_sizes();
         QTest::newRow("narrow") << 30.0 << 0.0 << 8.0;
     }
 
